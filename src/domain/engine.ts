@@ -1,0 +1,154 @@
+import type { Capability, ModelFeature } from "./capability.ts";
+import type { AttemptId, NodeId } from "./identifier.ts";
+import type { Rates } from "./rates.ts";
+import type { InferenceRequest } from "./request.ts";
+
+/** Whether a model's weights are in memory. */
+export type LoadState =
+  | { readonly kind: "cold" }
+  /** Being loaded; `remainingMs` is what is predicted to be left. */
+  | { readonly kind: "loading"; readonly remainingMs: number }
+  /** Loaded; `loadTimeMs` is what the load took, or null where it was not seen. */
+  | { readonly kind: "warm"; readonly loadTimeMs: number | null }
+  /** Can not be loaded now; tried again no sooner than `retryInMs` from now. */
+  | {
+    readonly kind: "failed";
+    readonly reason: string;
+    readonly retryInMs: number;
+  };
+
+/**
+ * The work of one device (a processor or card that engines share), as its
+ * owner sees it. Times are expectations, counted from the moment of the view.
+ */
+export interface QueueReport {
+  /** Sequences that the device runs side by side. */
+  readonly slots: number;
+  /** Expected milliseconds left of each running attempt. */
+  readonly runningMs: readonly number[];
+  /** Expected milliseconds of work of each waiting attempt, first to start first. */
+  readonly waitingMs: readonly number[];
+}
+
+/** One model that an engine offers, with everything an estimate needs. */
+export interface Offer {
+  /** The engine's own name for the model. */
+  readonly model: string;
+  /** SHA-256 that identifies the weights (see design.md 8, root), or null where unknown. */
+  readonly root: string | null;
+  readonly capabilities: readonly Capability[];
+  readonly features: readonly ModelFeature[];
+  /** Tokens that prompt and answer may have together. */
+  readonly contextLength: number;
+  /** Size of the weights, or null where unknown. */
+  readonly sizeBytes: number | null;
+  readonly state: LoadState;
+  /** Name of the device whose queue this model's work enters. */
+  readonly device: string;
+  readonly queue: QueueReport;
+  readonly rates: Rates;
+}
+
+/** Whether an engine may be asked at all. */
+export type Availability =
+  | { readonly kind: "available" }
+  /** Used, with its estimate doubled (design.md 6, health). */
+  | { readonly kind: "degraded"; readonly reason: string }
+  | { readonly kind: "unavailable"; readonly reason: string };
+
+/** Round trip to the engine's node, measured; zero for this node's own. */
+export interface Hop {
+  readonly medianMs: number;
+  readonly jitterMs: number;
+}
+
+/** What an engine says of itself, taken at one moment. */
+export interface EngineView {
+  readonly availability: Availability;
+  readonly hop: Hop;
+  readonly offers: readonly Offer[];
+  /**
+   * Highest number of this node's own dispatches that the queue reports already
+   * hold. `Infinity` where the view is live (this node's engines).
+   */
+  readonly dispatchesSeen: number;
+}
+
+/** One try at one engine. */
+export interface Attempt {
+  readonly id: AttemptId;
+  /** The node the client called. */
+  readonly entry: NodeId;
+  /** Number of this dispatch from that entry to that member, counting from 1. */
+  readonly dispatch: number;
+  readonly request: InferenceRequest;
+  /** The engine's own name for the model. */
+  readonly model: string;
+  /** Output tokens the entry expects, for the member's queue. */
+  readonly expectedOutputTokens: number;
+  /** Completion time the entry predicted, in milliseconds. */
+  readonly predictedMs: number;
+}
+
+/** What an engine answered: a status, and bytes of the internal dialect. */
+export interface EngineAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  /** The engine's own Retry-After header, unparsed, or null. */
+  readonly retryAfter: string | null;
+  /** Cancelling it, or aborting the attempt's signal, stops the engine. */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/** How an engine took an attempt. */
+export type StartResult =
+  | {
+    readonly kind: "accepted";
+    /** The device's queue with this attempt in it. */
+    readonly queue: QueueReport;
+    /**
+     * Wait for the answer's head. May be called once.
+     *
+     * @throws {Fault} When the engine fails before it answered.
+     */
+    answer(): Promise<EngineAnswer>;
+  }
+  | {
+    readonly kind: "refused";
+    readonly reason: Refusal;
+    readonly message: string;
+    /** When to ask again, or null where that is unknown. */
+    readonly retryAfterMs: number | null;
+  };
+
+/** Why an engine did not take an attempt. None of these is a failure of the engine. */
+export type Refusal =
+  | "queue_full"
+  | "duplicate_attempt"
+  | "draining"
+  | "model_not_here"
+  | "not_lent";
+
+/**
+ * The one port through which work is done: a local engine, a queue in front of
+ * it, a peer and a provider all look like this, and nothing downstream asks
+ * which it is.
+ */
+export interface Engine {
+  /** The node it runs on. */
+  readonly node: NodeId;
+  /** Name of that node, for people. */
+  readonly nodeName: string;
+  /** Name of the engine, unique on its node. */
+  readonly id: string;
+  /** A fresh view. Cheap: called for every placement. */
+  view(): EngineView;
+  /**
+   * Hand over an attempt.
+   *
+   * @param attempt What to do.
+   * @param signal Aborting it withdraws, cancels or stops the attempt, whatever it has come to.
+   * @throws {Fault} When the engine could not be reached or broke.
+   */
+  start(attempt: Attempt, signal: AbortSignal): Promise<StartResult>;
+}

@@ -1,0 +1,71 @@
+/** Every way in which a request can fail, in Covey's own words; `api` maps each to a status. */
+export type FaultCode =
+  | "invalid_request"
+  | "unsupported_media_type"
+  | "body_too_large"
+  | "body_timeout"
+  | "unauthorized"
+  | "forbidden"
+  | "model_not_found"
+  | "wrong_capability"
+  | "not_found"
+  | "route_not_found"
+  | "method_not_allowed"
+  | "context_length_exceeded"
+  | "not_implemented"
+  | "queue_full"
+  | "cooling_down"
+  | "no_candidate"
+  | "shutting_down"
+  | "engine_failed"
+  | "engine_loading"
+  | "engine_timeout"
+  | "link_failed"
+  | "internal";
+
+/** What a fault carries beyond code and message. */
+export interface FaultDetail {
+  /** Who spoke: this program, or the engine behind it. */
+  readonly origin?: "covey" | "engine";
+  /** The field of the request that was wrong. */
+  readonly param?: string;
+  /** When it makes sense to ask again. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+/**
+ * A failure that a caller may be told about. The message is written for that
+ * caller: it never holds a secret, a key, a path of this machine or a stack.
+ */
+export class Fault extends Error {
+  override readonly name = "Fault";
+  readonly code: FaultCode;
+  readonly origin: "covey" | "engine";
+  readonly param: string | null;
+  readonly retryAfterMs: number | null;
+
+  constructor(code: FaultCode, message: string, detail: FaultDetail = {}) {
+    super(
+      message,
+      detail.cause === undefined ? undefined : { cause: detail.cause },
+    );
+    this.code = code;
+    this.origin = detail.origin ?? "covey";
+    this.param = detail.param ?? null;
+    this.retryAfterMs = detail.retryAfterMs ?? null;
+  }
+}
+
+/**
+ * Turn anything thrown into a fault, so that nothing internal reaches a caller.
+ *
+ * @param thrown What was caught.
+ * @returns The fault itself, or an `internal` one that keeps the cause for the log.
+ */
+export function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  return new Fault("internal", "Covey failed to handle this request", {
+    cause: thrown,
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * The words of Covey as types: requests, engines, decisions, members, faults,
+ * and the ports that rooms meet through. Pure: nothing here touches the world.
+ *
+ * @module
+ */
+export {
+  CAPABILITIES,
+  type Capability,
+  MODEL_FEATURES,
+  type ModelFeature,
+} from "./capability.ts";
+export {
+  type ClusterConfig,
+  Secret,
+  type StaticPeer,
+} from "./cluster_config.ts";
+export type {
+  ActualRecord,
+  AttemptOutcome,
+  AttemptRecord,
+  CandidateRecord,
+  DecisionRecord,
+  Terms,
+} from "./decision.ts";
+export type {
+  Attempt,
+  Availability,
+  Engine,
+  EngineAnswer,
+  EngineView,
+  Hop,
+  LoadState,
+  Offer,
+  QueueReport,
+  Refusal,
+  StartResult,
+} from "./engine.ts";
+export { Fault, type FaultCode, type FaultDetail, faultOf } from "./fault.ts";
+export {
+  type Health,
+  type HealthState,
+  type Liveness,
+  stepHealth,
+  UNMET,
+} from "./health.ts";
+export type { Cluster, Host } from "./host.ts";
+export {
+  type AttemptId,
+  attemptIdOf,
+  type DecisionId,
+  type NodeId,
+  parseAttemptId,
+  parseDecisionId,
+  parseNodeId,
+} from "./identifier.ts";
+export { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+export type { Log, LogFields, LogLevel } from "./log.ts";
+export type { MemberView } from "./member.ts";
+export type {
+  Counter,
+  GaugeReader,
+  Histogram,
+  Labels,
+  Metrics,
+} from "./metrics.ts";
+export type { Rates } from "./rates.ts";
+export type { InferenceRequest } from "./request.ts";
+export type {
+  ModelListing,
+  RoutedAnswer,
+  Router,
+  WorkReport,
+} from "./router.ts";
+export {
+  formatSource,
+  parseSource,
+  type Source,
+  SOURCE_FORMS,
+} from "./source.ts";

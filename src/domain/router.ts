@@ -1,0 +1,75 @@
+import type { Capability } from "./capability.ts";
+import type { DecisionRecord } from "./decision.ts";
+import type { Attempt, Offer, StartResult } from "./engine.ts";
+import type { DecisionId, NodeId } from "./identifier.ts";
+import type { InferenceRequest } from "./request.ts";
+
+/** An answer on its way to the client, in the internal dialect. */
+export interface RoutedAnswer {
+  readonly decision: DecisionId;
+  /** The node that serves it. */
+  readonly node: NodeId;
+  /** The served model's name on its engine. */
+  readonly model: string;
+  readonly predictedMs: number;
+  /** An engine's own error passes through with its status and bytes. */
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter: string | null;
+  /**
+   * The answer. A stream that breaks off after its first content ends in an
+   * OpenAI error event without the terminator; cancelling stops the engine.
+   */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/** One model as `/v1/models` lists it, over all engines that offer it. */
+export interface ModelListing {
+  readonly model: string;
+  readonly capabilities: readonly Capability[];
+  readonly contextLength: number;
+  /** Nodes that offer it. */
+  readonly nodes: readonly NodeId[];
+  /** Whether it is warm somewhere. */
+  readonly warm: boolean;
+}
+
+/** What one node tells its peers about its work. */
+export interface WorkReport {
+  readonly engines: readonly {
+    readonly id: string;
+    readonly offers: readonly Offer[];
+  }[];
+  /** Per entry node, the highest dispatch number this node has taken. */
+  readonly dispatchesSeen: Readonly<Record<NodeId, number>>;
+}
+
+/** The one dispatcher, as the API and the cluster see it. */
+export interface Router {
+  /**
+   * Place a request and run it, failing over as long as the client has seen no
+   * content. Resolves with the first content byte of a stream, or with queued
+   * comments after 10 s; with a whole answer otherwise.
+   *
+   * @param request What the client asked.
+   * @param signal Aborted when the client leaves.
+   * @throws {Fault} When nobody could serve it.
+   */
+  route(request: InferenceRequest, signal: AbortSignal): Promise<RoutedAnswer>;
+  /**
+   * Take an attempt that a peer sent, on this node's own engines only.
+   *
+   * @param engine Id of the engine the peer chose.
+   */
+  serve(
+    engine: string,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<StartResult>;
+  /** Every model that some engine offers, sorted by name. */
+  models(): readonly ModelListing[];
+  /** What this node's own engines offer, for its peers. */
+  report(): WorkReport;
+  /** A decision that is still in the bounded log, newest state. */
+  decision(id: DecisionId): DecisionRecord | undefined;
+}

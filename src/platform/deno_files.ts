@@ -1,0 +1,128 @@
+import {
+  FileError,
+  type FileProblem,
+  type Files,
+  type FileStat,
+  type OpenFile,
+} from "./files.ts";
+
+/**
+ * The real file system.
+ *
+ * @param suffix Draws a name part for temporary files, so that two writers never share one.
+ */
+export function createDenoFiles(suffix: () => string): Files {
+  return {
+    readBytes: (path) => attempt("read", path, () => Deno.readFile(path)),
+    readText: (path) => attempt("read", path, () => Deno.readTextFile(path)),
+    writeAtomic: (path, content, mode) =>
+      attempt("write", path, async () => {
+        const temporary = `${path}.${suffix()}.tmp`;
+        try {
+          using file = await Deno.open(temporary, {
+            write: true,
+            createNew: true,
+            mode,
+          });
+          const bytes = typeof content === "string"
+            ? new TextEncoder().encode(content)
+            : content;
+          for (let at = 0; at < bytes.length;) {
+            at += await file.write(bytes.subarray(at));
+          }
+          await file.syncData();
+          await Deno.rename(temporary, path);
+        } catch (error) {
+          await Deno.remove(temporary).catch(() => {});
+          throw error;
+        }
+      }),
+    makeFolder: (path, mode) =>
+      attempt(
+        "make the folder",
+        path,
+        () => Deno.mkdir(path, { recursive: true, mode }),
+      ),
+    list: (path) =>
+      attempt("list", path, async () => {
+        const entries = [];
+        for await (const entry of Deno.readDir(path)) {
+          entries.push({
+            name: entry.name,
+            kind: entry.isSymlink
+              ? "link" as const
+              : entry.isFile
+              ? "file" as const
+              : entry.isDirectory
+              ? "folder" as const
+              : "other" as const,
+          });
+        }
+        return entries.sort((a, b) => a.name < b.name ? -1 : 1);
+      }),
+    stat: (path) =>
+      attempt("inspect", path, async (): Promise<FileStat> => {
+        const info = await Deno.stat(path);
+        return {
+          sizeBytes: info.size,
+          kind: info.isFile ? "file" : info.isDirectory ? "folder" : "other",
+          modifiedMs: info.mtime?.getTime() ?? null,
+          identity: info.ino === null ? null : `${info.dev}:${info.ino}`,
+        };
+      }),
+    open: (path) =>
+      attempt("open", path, async (): Promise<OpenFile> => {
+        const file = await Deno.open(path, { read: true });
+        return {
+          read: (offset, length) =>
+            attempt("read", path, async () => {
+              const buffer = new Uint8Array(length);
+              await file.seek(offset, Deno.SeekMode.Start);
+              let filled = 0;
+              while (filled < length) {
+                const count = await file.read(buffer.subarray(filled));
+                if (count === null) break;
+                filled += count;
+              }
+              return buffer.subarray(0, filled);
+            }),
+          [Symbol.dispose]: () => file.close(),
+        };
+      }),
+    rename: (from, to) => attempt("rename", from, () => Deno.rename(from, to)),
+    remove: (path) =>
+      attempt("remove", path, async () => {
+        try {
+          await Deno.remove(path, { recursive: true });
+        } catch (error) {
+          if (!(error instanceof Deno.errors.NotFound)) throw error;
+        }
+      }),
+  };
+}
+
+async function attempt<Result>(
+  action: string,
+  path: string,
+  act: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof FileError) throw error;
+    throw new FileError(problemOf(error), path, action, error);
+  }
+}
+
+function problemOf(error: unknown): FileProblem {
+  if (error instanceof Deno.errors.NotFound) return "missing";
+  if (
+    error instanceof Deno.errors.PermissionDenied ||
+    error instanceof Deno.errors.NotCapable
+  ) return "denied";
+  if (error instanceof Deno.errors.AlreadyExists) return "exists";
+  const code = error instanceof Error && "code" in error ? error.code : "";
+  if (code === "ENOSPC" || code === "EDQUOT") return "full";
+  if (code === "EROFS") return "read_only";
+  return "other";
+}

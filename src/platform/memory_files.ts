@@ -1,0 +1,146 @@
+import {
+  FileError,
+  type FileFact,
+  type Files,
+  type FileStat,
+  type OpenFile,
+} from "./files.ts";
+
+/**
+ * A file system in memory, for tests. Paths are absolute and use `/`.
+ *
+ * @param seed Content by path.
+ */
+export class MemoryFiles implements Files {
+  #files = new Map<string, Uint8Array<ArrayBuffer>>();
+  #folders = new Set<string>(["/"]);
+  /** Set to make every write fail in that way. */
+  failWrites: "full" | "denied" | null = null;
+
+  constructor(
+    seed: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>> = {},
+  ) {
+    for (const [path, content] of Object.entries(seed)) {
+      this.#files.set(path, bytesOf(content));
+      this.#addFolders(parentOf(path));
+    }
+  }
+
+  // deno-lint-ignore require-await
+  async readBytes(path: string): Promise<Uint8Array<ArrayBuffer>> {
+    const content = this.#files.get(path);
+    if (content === undefined) throw missing("read", path);
+    return content.slice();
+  }
+
+  async readText(path: string): Promise<string> {
+    return new TextDecoder().decode(await this.readBytes(path));
+  }
+
+  // deno-lint-ignore require-await
+  async writeAtomic(
+    path: string,
+    content: Uint8Array<ArrayBuffer> | string,
+    _mode: number,
+  ): Promise<void> {
+    if (this.failWrites !== null) {
+      throw new FileError(this.failWrites, path, "write", undefined);
+    }
+    if (!this.#folders.has(parentOf(path))) throw missing("write", path);
+    this.#files.set(path, bytesOf(content));
+  }
+
+  // deno-lint-ignore require-await
+  async makeFolder(path: string, _mode: number): Promise<void> {
+    if (this.failWrites !== null) {
+      throw new FileError(this.failWrites, path, "make the folder", undefined);
+    }
+    this.#addFolders(path);
+  }
+
+  // deno-lint-ignore require-await
+  async list(path: string): Promise<readonly FileFact[]> {
+    if (!this.#folders.has(path)) throw missing("list", path);
+    const prefix = path === "/" ? "/" : `${path}/`;
+    const found = new Map<string, FileFact>();
+    for (const folder of this.#folders) {
+      const rest = restOf(folder, prefix);
+      if (rest !== null) found.set(rest, { name: rest, kind: "folder" });
+    }
+    for (const file of this.#files.keys()) {
+      const rest = restOf(file, prefix);
+      if (rest !== null) found.set(rest, { name: rest, kind: "file" });
+    }
+    return [...found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  // deno-lint-ignore require-await
+  async stat(path: string): Promise<FileStat> {
+    const content = this.#files.get(path);
+    if (content === undefined && !this.#folders.has(path)) {
+      throw missing("inspect", path);
+    }
+    return {
+      sizeBytes: content?.length ?? 0,
+      kind: content === undefined ? "folder" as const : "file" as const,
+      modifiedMs: null,
+      identity: null,
+    };
+  }
+
+  async open(path: string): Promise<OpenFile> {
+    const content = await this.readBytes(path);
+    return {
+      // deno-lint-ignore require-await
+      read: async (offset: number, length: number) =>
+        content.slice(offset, offset + length),
+      [Symbol.dispose]: () => {},
+    };
+  }
+
+  // deno-lint-ignore require-await
+  async rename(from: string, to: string): Promise<void> {
+    const content = this.#files.get(from);
+    if (content === undefined) throw missing("rename", from);
+    this.#files.delete(from);
+    this.#files.set(to, content);
+  }
+
+  // deno-lint-ignore require-await
+  async remove(path: string): Promise<void> {
+    this.#files.delete(path);
+    for (const file of [...this.#files.keys()]) {
+      if (file.startsWith(`${path}/`)) this.#files.delete(file);
+    }
+    for (const folder of [...this.#folders]) {
+      if (folder === path || folder.startsWith(`${path}/`)) {
+        this.#folders.delete(folder);
+      }
+    }
+  }
+
+  #addFolders(path: string): void {
+    for (let at = path; at !== "/"; at = parentOf(at)) this.#folders.add(at);
+  }
+}
+
+function bytesOf(content: Uint8Array<ArrayBuffer> | string) {
+  return typeof content === "string"
+    ? new TextEncoder().encode(content)
+    : content.slice();
+}
+
+function parentOf(path: string): string {
+  const cut = path.lastIndexOf("/");
+  return cut <= 0 ? "/" : path.slice(0, cut);
+}
+
+function restOf(path: string, prefix: string): string | null {
+  if (!path.startsWith(prefix) || path === prefix) return null;
+  const rest = path.slice(prefix.length);
+  return rest.includes("/") ? null : rest;
+}
+
+function missing(action: string, path: string): FileError {
+  return new FileError("missing", path, action, undefined);
+}

@@ -1,0 +1,27 @@
+/**
+ * The outside world as ports (clock, chance, files, processes), their Deno
+ * adapters, and the in-memory ones that tests use.
+ *
+ * @module
+ */
+export type { Clock, Deadline } from "./clock.ts";
+export { createDenoFiles } from "./deno_files.ts";
+export { createDenoProcesses } from "./deno_processes.ts";
+export {
+  createSeededEntropy,
+  createSystemEntropy,
+  type Entropy,
+} from "./entropy.ts";
+export {
+  FileError,
+  type FileFact,
+  type FileProblem,
+  type Files,
+  type FileStat,
+  type OpenFile,
+} from "./files.ts";
+export { ManualClock } from "./manual_clock.ts";
+export { MemoryFiles } from "./memory_files.ts";
+export type { Platform } from "./platform.ts";
+export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
+export { createSystemClock } from "./system_clock.ts";

@@ -1,0 +1,44 @@
+/** How a child ended. */
+export interface ExitStatus {
+  readonly code: number;
+  readonly signal: string | null;
+}
+
+/** A running child process. Its owner must await `exited`. */
+export interface Child {
+  readonly pid: number;
+  readonly stdout: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly stderr: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly exited: Promise<ExitStatus>;
+  /**
+   * Open as long as the parent lives: a child that reads its end knows that
+   * the parent is gone, however it went.
+   */
+  readonly stdin: WritableStream<Uint8Array<ArrayBuffer>>;
+  /** Send a signal; one to a child that is gone already is no error. */
+  kill(signal: "SIGTERM" | "SIGKILL"): void;
+}
+
+/** What to start. */
+export interface SpawnOptions {
+  /** Program and arguments. */
+  readonly command: readonly string[];
+  /** The child's whole environment: nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** Starting children. */
+export interface Processes {
+  /**
+   * Start a child with all three streams piped.
+   *
+   * @throws {Error} When the program can not be started.
+   */
+  spawn(options: SpawnOptions): Child;
+  /**
+   * Command line that starts this very program again, to which arguments are
+   * added: the compiled executable alone, or the runtime with its main module.
+   */
+  readonly self: readonly string[];
+}
