@@ -64,6 +64,7 @@ export type {
   Labels,
   Metrics,
 } from "./metrics.ts";
+export type { InvalidModel, LocalModel, ModelInventory } from "./model.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {

@@ -1,0 +1,33 @@
+import type { Capability, ModelFeature } from "./capability.ts";
+
+/** A model whose weights lie on this machine and whose header was found sound. */
+export interface LocalModel {
+  /** Name it is offered under, made from the file's name. */
+  readonly name: string;
+  /** The file an engine opens (the first one of a split model). */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** `general.architecture` of the GGUF header. */
+  readonly architecture: string;
+  /** Context the model was trained for, in tokens. */
+  readonly contextLength: number;
+  readonly capabilities: readonly Capability[];
+  readonly features: readonly ModelFeature[];
+  /** Identifies the weights, or null until they were digested. */
+  readonly root: string | null;
+}
+
+/** A file that looks like a model and is none. */
+export interface InvalidModel {
+  readonly name: string;
+  /** What is wrong with it and what to do. */
+  readonly reason: string;
+}
+
+/** What the models folder holds. One writer: the store. */
+export interface ModelInventory {
+  /** Sound models, sorted by name. */
+  list(): readonly LocalModel[];
+  /** Files that were refused, sorted by name. */
+  invalid(): readonly InvalidModel[];
+}
