@@ -1,0 +1,55 @@
+/** A member as `/cluster/members` shows it. */
+export interface ListedMember {
+  readonly id: string;
+  readonly name: string;
+  readonly self: boolean;
+  readonly health: string;
+}
+
+/**
+ * Read a node's member table.
+ *
+ * @param url Base address of the node.
+ * @returns Its members.
+ */
+export async function listMembers(url: string): Promise<ListedMember[]> {
+  const response = await fetch(`${url}/cluster/members`);
+  const body = await response.json();
+  if (!response.ok) {
+    throw new Error(`${url}/cluster/members answered ${response.status}`);
+  }
+  return body.members;
+}
+
+/**
+ * Wait until all of some nodes see so many healthy members.
+ *
+ * @param urls Base addresses.
+ * @param count How many members each must list as healthy.
+ * @param timeoutMs How long to wait.
+ * @returns Milliseconds it took.
+ * @throws {Error} When it did not happen in time; what was seen last is in the message.
+ */
+export async function membersSeen(
+  urls: readonly string[],
+  count: number,
+  timeoutMs: number,
+): Promise<number> {
+  const startedMs = performance.now();
+  for (;;) {
+    const seen = await Promise.all(urls.map(listMembers));
+    const elapsedMs = performance.now() - startedMs;
+    const whole = seen.every((members) =>
+      members.filter(({ health }) => health === "HEALTHY").length === count
+    );
+    if (whole) return elapsedMs;
+    if (elapsedMs > timeoutMs) {
+      throw new Error(
+        `The nodes did not see ${count} healthy members within ${timeoutMs} ms: ${
+          JSON.stringify(seen)
+        }`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
