@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { FROM_SOURCE, inheritedEnv } from "../../scripts/lab/node_process.ts";
+
+/** Run `covey serve` where it can not start, and return how it ended. */
+async function failToStart(env: Record<string, string>) {
+  const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
+  try {
+    const [program = "", ...args] = FROM_SOURCE;
+    const { code, stdout, stderr } = await new Deno.Command(program, {
+      args: [...args, "serve"],
+      clearEnv: true,
+      env: {
+        ...inheritedEnv(),
+        COVEY_DATA_DIR: join(folder, "data"),
+        COVEY_PORT: "0",
+        ...env,
+      },
+      stdin: "null",
+    }).output();
+    const decoder = new TextDecoder();
+    return {
+      code,
+      text: decoder.decode(stdout),
+      lines: decoder.decode(stderr).trim().split("\n"),
+    };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("serve names the variable and what is accepted when a value is bad", async () => {
+  const { code, lines } = await failToStart({ COVEY_PORT: "eleven" });
+  assert.equal(code, 1);
+  assert.equal(lines.length, 1, lines.join("\n"));
+  assert.match(lines[0] ?? "", /COVEY_PORT.*"eleven".*65535/);
+});
+
+Deno.test("serve never prints a secret that it refuses", async () => {
+  const { code, lines } = await failToStart({
+    COVEY_CLUSTER_SECRET: "hunter2",
+  });
+  assert.equal(code, 1);
+  assert.match(lines.join("\n"), /COVEY_CLUSTER_SECRET.*covey secret/);
+  assert.doesNotMatch(lines.join("\n"), /hunter2/);
+});
+
+Deno.test("serve names the port and the variable when the port is in use", async () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { code, lines } = await failToStart({
+    COVEY_PORT: String(taken.addr.port),
+  });
+  assert.equal(code, 1);
+  const last = lines.at(-1) ?? "";
+  assert.match(last, new RegExp(`${taken.addr.port}.*in use`));
+  assert.match(last, /COVEY_PORT/);
+});
+
+Deno.test("DLD-06 serve names the folder when the data folder can not be made", async () => {
+  const { code, lines } = await failToStart({
+    COVEY_DATA_DIR: "/proc/covey-cannot-be-here",
+  });
+  assert.equal(code, 1);
+  const last = lines.at(-1) ?? "";
+  assert.match(last, /\/proc\/covey-cannot-be-here/);
+  assert.match(last, /COVEY_DATA_DIR/);
+});

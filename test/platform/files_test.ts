@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import {
+  createDenoFiles,
+  FileError,
+  type Files,
+  MemoryFiles,
+} from "../../src/platform/mod.ts";
+
+/** Run the same expectations against the real file system and the one in memory. */
+function contract(
+  name: string,
+  check: (files: Files, folder: string) => Promise<void>,
+): void {
+  Deno.test(`Files ${name} (disk)`, async () => {
+    const folder = await Deno.makeTempDir({ prefix: "covey-files-" });
+    let n = 0;
+    try {
+      await check(createDenoFiles(() => String(n++)), folder);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  });
+  Deno.test(`Files ${name} (memory)`, async () => {
+    const files = new MemoryFiles();
+    await files.makeFolder("/work", 0o700);
+    await check(files, "/work");
+  });
+}
+
+contract("reads what was written and lists it", async (files, folder) => {
+  await files.makeFolder(`${folder}/a/b`, 0o700);
+  await files.writeAtomic(`${folder}/a/one`, "1", 0o600);
+  await files.writeAtomic(`${folder}/a/one`, "22", 0o600);
+  assert.equal(await files.readText(`${folder}/a/one`), "22");
+  assert.deepEqual(await files.list(`${folder}/a`), [
+    { name: "b", kind: "folder" },
+    { name: "one", kind: "file" },
+  ]);
+  assert.equal((await files.stat(`${folder}/a/one`)).sizeBytes, 2);
+});
+
+contract(
+  "reads a part of an open file, short at its end",
+  async (files, folder) => {
+    await files.writeAtomic(`${folder}/f`, "abcdef", 0o600);
+    using file = await files.open(`${folder}/f`);
+    const text = new TextDecoder();
+    assert.equal(text.decode(await file.read(2, 3)), "cde");
+    assert.equal(text.decode(await file.read(4, 10)), "ef");
+    assert.equal((await file.read(99, 1)).length, 0);
+  },
+);
+
+contract(
+  "says that a file is missing, with its path",
+  async (files, folder) => {
+    const path = `${folder}/none`;
+    for (
+      const act of [
+        () => files.readText(path),
+        () => files.stat(path),
+        () => files.open(path),
+        () => files.rename(path, `${path}2`),
+        () => files.list(path),
+      ]
+    ) {
+      await assert.rejects(act, (error) => {
+        assert.ok(error instanceof FileError);
+        assert.equal(error.problem, "missing");
+        assert.ok(error.message.includes(path));
+        return true;
+      });
+    }
+    await files.remove(path);
+  },
+);
+
+contract("removes a folder with all in it", async (files, folder) => {
+  await files.makeFolder(`${folder}/x/y`, 0o700);
+  await files.writeAtomic(`${folder}/x/y/z`, "z", 0o600);
+  await files.remove(`${folder}/x`);
+  await assert.rejects(() => files.readText(`${folder}/x/y/z`), FileError);
+  assert.deepEqual(await files.list(folder), []);
+});
+
+Deno.test("writeAtomic leaves no temporary file and sets the mode", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "covey-files-" });
+  try {
+    const files = createDenoFiles(() => "t");
+    await files.writeAtomic(`${folder}/secret`, "s", 0o600);
+    const { mode } = await Deno.stat(`${folder}/secret`);
+    assert.equal((mode ?? 0) & 0o777, 0o600);
+    await assert.rejects(
+      () => files.writeAtomic(`${folder}/no/where`, "s", 0o600),
+      FileError,
+    );
+    assert.deepEqual((await files.list(folder)).map(({ name }) => name), [
+      "secret",
+    ]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
