@@ -1,0 +1,223 @@
+import type {
+  InvalidModel,
+  LocalModel,
+  Log,
+  ModelInventory,
+} from "../domain/mod.ts";
+import { type Clock, FileError, type Files } from "../platform/mod.ts";
+import { type FolderScan, scanFolder } from "./folder_scan.ts";
+import { type GgufFile, groupModelFiles } from "./model_files.ts";
+import {
+  inspectFile,
+  type Inspection,
+  judgeModel,
+} from "./model_inspection.ts";
+
+const RESCAN_EVERY_MS = 10_000;
+
+/** What a model store is built from. */
+export interface ModelStoreOptions {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Folder with the weights; it need not exist yet. */
+  readonly modelsDir: string;
+}
+
+/** The models folder, watched. */
+export interface ModelStore extends ModelInventory, AsyncDisposable {
+  /**
+   * Look again, now. Resolves once a scan that began after the call has ended.
+   * A scan that fails keeps the former picture and is logged, not thrown.
+   */
+  refresh(): Promise<void>;
+}
+
+/**
+ * Watch the models folder: at once, every 10 s, and on demand. A file is opened
+ * only when it is new or its size or time has changed.
+ *
+ * @param options Ports and the folder.
+ * @returns The store; its first picture is empty until `refresh` resolves.
+ */
+export function createModelStore(options: ModelStoreOptions): ModelStore {
+  return new WatchedFolder(options);
+}
+
+/** The one writer of the inventory. */
+class WatchedFolder implements ModelStore {
+  readonly #options: ModelStoreOptions;
+  readonly #closing = new AbortController();
+  readonly #timer: Disposable;
+  #models: readonly LocalModel[] = [];
+  #invalid: readonly InvalidModel[] = [];
+  #inspections = new Map<string, Inspection>();
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+  #complaint: string | null = null;
+
+  constructor(options: ModelStoreOptions) {
+    this.#options = options;
+    this.#running = this.#scan();
+    this.#timer = options.clock.every(RESCAN_EVERY_MS, () => {
+      this.#running ??= this.#scan();
+    });
+  }
+
+  list(): readonly LocalModel[] {
+    return this.#models;
+  }
+
+  invalid(): readonly InvalidModel[] {
+    return this.#invalid;
+  }
+
+  refresh(): Promise<void> {
+    if (this.#running === null) return this.#running = this.#scan();
+    // The running scan may have passed what the caller wants seen: all callers
+    // meanwhile share the one after it.
+    return this.#next ??= this.#running.then(() => {
+      this.#next = null;
+      return this.#running = this.#scan();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#timer[Symbol.dispose]();
+    this.#closing.abort();
+    await this.#next;
+    await this.#running;
+  }
+
+  async #scan(): Promise<void> {
+    try {
+      await this.#look();
+      this.#complaint = null;
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#complain(error);
+    } finally {
+      this.#running = null;
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { files, modelsDir } = this.#options;
+    const { signal } = this.#closing;
+    const scan = await this.#scanFolder();
+    const inspections = new Map<string, Inspection>();
+    for (const file of scan.files) {
+      signal.throwIfAborted();
+      const key = keyOf(file);
+      const known = this.#inspections.get(key);
+      const kept = known !== undefined &&
+        !(known.kind === "unsound" && known.transient);
+      const path = `${modelsDir}/${file.path}`;
+      inspections.set(
+        key,
+        kept ? known : await inspectFile(files, path, file.sizeBytes),
+      );
+    }
+    this.#inspections = inspections;
+    this.#publish(scan);
+  }
+
+  async #scanFolder(): Promise<FolderScan> {
+    const { files, modelsDir } = this.#options;
+    try {
+      return await scanFolder(files, modelsDir, this.#closing.signal);
+    } catch (error) {
+      if (!(error instanceof FileError) || error.problem !== "missing") {
+        throw error;
+      }
+      return { files: [], refused: [] };
+    }
+  }
+
+  #publish(scan: FolderScan): void {
+    const models = new Map<string, LocalModel>();
+    const identities = new Map<string, string | null>();
+    const invalid: InvalidModel[] = scan.refused.map(({ path, reason }) => ({
+      name: path,
+      reason,
+    }));
+    for (const found of groupModelFiles(scan.files)) {
+      const { name } = found;
+      if (found.kind === "incomplete") {
+        const { parts, missing } = found;
+        const reason = `Parts are missing (${missing.join(", ")} of ${parts})`;
+        invalid.push({ name, reason });
+        continue;
+      }
+      const judgement = judgeModel(
+        this.#options.modelsDir,
+        found,
+        (file) => this.#inspections.get(keyOf(file)) ?? UNSEEN,
+      );
+      const { identity, path } = found.files[0];
+      if (judgement.kind === "invalid") {
+        invalid.push({ name, reason: judgement.reason });
+      } else if (!models.has(name)) {
+        models.set(name, judgement.model);
+        identities.set(name, identity);
+      } else if (identity === null || identities.get(name) !== identity) {
+        // The same file under one name twice is one model, and no news.
+        const reason = `Another file is offered as "${name}": rename this one`;
+        invalid.push({ name: path, reason });
+      }
+    }
+    this.#tell(models, invalid);
+    this.#models = [...models.values()].sort(byName);
+    this.#invalid = invalid.sort(byName);
+  }
+
+  #tell(
+    models: ReadonlyMap<string, LocalModel>,
+    invalid: readonly InvalidModel[],
+  ): void {
+    const { log } = this.#options;
+    const known = new Set(this.#models.map(({ name }) => name));
+    for (const { name, sizeBytes, architecture } of models.values()) {
+      if (known.has(name)) continue;
+      log.info("Found a model", { model: name, sizeBytes, architecture });
+    }
+    for (const name of known) {
+      if (!models.has(name)) log.info("A model is gone", { model: name });
+    }
+    const told = new Set(this.#invalid.map(sentence));
+    for (const one of invalid) {
+      if (told.has(sentence(one))) continue;
+      log.warn("A file is no usable model", { ...one });
+    }
+  }
+
+  #complain(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === this.#complaint) return;
+    this.#complaint = reason;
+    this.#options.log.warn("Failed to scan the models folder", { reason });
+  }
+}
+
+/** Never met in practice: every grouped file was inspected in the same scan. */
+const UNSEEN: Inspection = {
+  kind: "unsound",
+  reason: "The file was not inspected",
+  transient: true,
+};
+
+function keyOf(file: GgufFile): string {
+  return JSON.stringify([
+    file.path,
+    file.sizeBytes,
+    file.modifiedMs,
+    file.identity,
+  ]);
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function sentence(invalid: InvalidModel): string {
+  return `${invalid.name}: ${invalid.reason}`;
+}
