@@ -1,0 +1,201 @@
+import { Fault, type Secret } from "../domain/mod.ts";
+import { isLoopback, parseHost } from "./host_name.ts";
+
+/** What a caller may do (design.md 7). */
+export type Scope = "infer" | "read" | "admin";
+
+/** Who may call, as the operator said. */
+export interface AccessRules {
+  /** Client keys; each gives `infer` and `read`. */
+  readonly apiKeys: readonly Secret[];
+  /** Whether a caller without a key gets `infer` and `read`. */
+  readonly allowAnonymous: boolean;
+  /** Host names accepted beside addresses, localhost, the own name, *.local and *.internal. */
+  readonly allowedHosts: readonly string[];
+  /** Origins of other web pages that may call, for example `https://chat.example`. */
+  readonly allowedOrigins: readonly string[];
+  /** Whether a caller on this machine needs no key. */
+  readonly trustLoopback: boolean;
+}
+
+/** Both ends of the connection, as addresses. */
+export interface ConnectionInfo {
+  readonly remoteHost: string;
+  readonly localHost: string;
+}
+
+/** Where a request says it comes from and goes to. */
+export type Reach =
+  | {
+    readonly kind: "accepted";
+    /** The Origin header where it is another page's and was allowed, else null. */
+    readonly allowedOrigin: string | null;
+    /** Whether Host is a loopback name and Origin absent or our own. */
+    readonly loopbackNamed: boolean;
+  }
+  | { readonly kind: "refused"; readonly fault: Fault };
+
+/** Who a caller is. */
+export type Caller =
+  | {
+    readonly kind: "known";
+    readonly scopes: ReadonlySet<Scope>;
+    /** Opaque tag for fairness between clients. */
+    readonly client: string;
+  }
+  | { readonly kind: "refused"; readonly fault: Fault };
+
+/** Decides who gets in. Holds no state that changes. */
+export interface Access {
+  /** Check Host and Origin: a web page must not reach us through a name it made up. */
+  reach(request: Request): Reach;
+  /** Tell who calls, and what that caller may do. */
+  identify(
+    request: Request,
+    info: ConnectionInfo,
+    loopbackNamed: boolean,
+  ): Caller;
+}
+
+const EVERYTHING: ReadonlySet<Scope> = new Set(["infer", "read", "admin"]);
+const USE: ReadonlySet<Scope> = new Set(["infer", "read"]);
+
+/** Headers by which a proxy shows itself: behind it, loopback proves nothing. */
+const PROXIED = /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-.*)$/;
+
+/**
+ * Build the gate.
+ *
+ * @param rules Who may call.
+ * @param ownName This host's name.
+ * @param tag Draws the opaque tag of each key's client; never made from the key, which members could then guess at.
+ * @returns The gate.
+ */
+export function createAccess(
+  rules: AccessRules,
+  ownName: string,
+  tag: () => string,
+): Access {
+  const hosts = new Set(
+    [...rules.allowedHosts, ownName].map((host) => host.toLowerCase()),
+  );
+  const origins = new Set(rules.allowedOrigins.map(normalOrigin));
+  const encoder = new TextEncoder();
+  const keys = rules.apiKeys.map((key) => ({
+    bytes: encoder.encode(key.reveal()),
+    client: `key-${tag()}`,
+  }));
+
+  function reach(request: Request): Reach {
+    const header = request.headers.get("host") ?? new URL(request.url).host;
+    const host = parseHost(header);
+    if (
+      host === undefined ||
+      !(host.literal || isAcceptedName(host.name, hosts))
+    ) {
+      return refuseReach(
+        `The host name "${
+          header.slice(0, 100)
+        }" is not accepted here; add it to COVEY_ALLOWED_HOSTS, or call by address`,
+      );
+    }
+    const loopback = isLoopback(host.name);
+    const origin = request.headers.get("origin");
+    if (origin === null || isOwnOrigin(origin, header)) {
+      return {
+        kind: "accepted",
+        allowedOrigin: null,
+        loopbackNamed: loopback,
+      };
+    }
+    if (!origins.has(normalOrigin(origin))) {
+      return refuseReach(
+        `Pages of the origin "${
+          origin.slice(0, 100)
+        }" may not call this node; add it to COVEY_ALLOWED_ORIGINS`,
+      );
+    }
+    return { kind: "accepted", allowedOrigin: origin, loopbackNamed: false };
+  }
+
+  function identify(
+    request: Request,
+    info: ConnectionInfo,
+    loopbackNamed: boolean,
+  ): Caller {
+    const local = rules.trustLoopback && loopbackNamed &&
+      isLoopback(info.remoteHost) && isLoopback(info.localHost) &&
+      !isProxied(request.headers);
+    const presented = presentedKey(request.headers);
+    // Programs that insist on a key send any: where none is configured it says nothing.
+    if (presented !== null && keys.length > 0) {
+      const bytes = encoder.encode(presented);
+      let client: string | undefined;
+      for (const key of keys) {
+        if (equalInConstantTime(key.bytes, bytes)) client = key.client;
+      }
+      if (client === undefined) {
+        return refuseCaller("The API key is not one of this node's");
+      }
+      return { kind: "known", scopes: local ? EVERYTHING : USE, client };
+    }
+    if (local) return { kind: "known", scopes: EVERYTHING, client: "local" };
+    if (rules.allowAnonymous) {
+      return {
+        kind: "known",
+        scopes: USE,
+        client: `anonymous-${info.remoteHost}`,
+      };
+    }
+    return refuseCaller(
+      keys.length > 0
+        ? "This node asks for an API key; send it as authorization: Bearer <key>"
+        : "This node asks for an API key and has none yet; set COVEY_API_KEYS there, or COVEY_ALLOW_ANONYMOUS=1",
+    );
+  }
+
+  return { reach, identify };
+}
+
+function refuseReach(message: string): Reach {
+  return { kind: "refused", fault: new Fault("forbidden", message) };
+}
+
+function refuseCaller(message: string): Caller {
+  return { kind: "refused", fault: new Fault("unauthorized", message) };
+}
+
+function isAcceptedName(name: string, hosts: ReadonlySet<string>): boolean {
+  return name === "localhost" || name.endsWith(".local") ||
+    name.endsWith(".internal") || hosts.has(name);
+}
+
+/** A page that this very address served. */
+function isOwnOrigin(origin: string, host: string): boolean {
+  const lower = host.trim().toLowerCase();
+  const given = origin.toLowerCase();
+  return given === `http://${lower}` || given === `https://${lower}`;
+}
+
+function normalOrigin(origin: string): string {
+  return origin.trim().toLowerCase().replace(/\/$/, "");
+}
+
+function isProxied(headers: Headers): boolean {
+  for (const name of headers.keys()) if (PROXIED.test(name)) return true;
+  return false;
+}
+
+function presentedKey(headers: Headers): string | null {
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "");
+  return bearer?.[1] ?? headers.get("x-api-key");
+}
+
+/** Compare without telling by the time taken where the first difference is; the length may show. */
+function equalInConstantTime(known: Uint8Array, given: Uint8Array): boolean {
+  let difference = known.length ^ given.length;
+  for (let at = 0; at < given.length; at++) {
+    difference |= (known[at % known.length] ?? 0) ^ (given[at] ?? 0);
+  }
+  return difference === 0;
+}

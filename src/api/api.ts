@@ -1,0 +1,209 @@
+import { Fault, faultOf, type Source } from "../domain/mod.ts";
+import { type ConnectionInfo, createAccess } from "./access.ts";
+import type { ApiOptions } from "./context.ts";
+import { allowOrigin, preflightResponse } from "./cors.ts";
+import { type Dialect, faultResponse } from "./errors.ts";
+import { cutSourcePrefix } from "./request_source.ts";
+import { matchRoute, type RouteMatch } from "./route_table.ts";
+import { createRoutes, dialectOf, type RouteTarget } from "./routes.ts";
+
+/** The HTTP surface of a node, without a socket. */
+export interface Api {
+  /**
+   * Answer a request. Never rejects: whatever goes wrong is an answer too.
+   *
+   * @param request The request. Aborting its signal means that the client left.
+   * @param info Both ends of the connection.
+   * @returns The answer; cancelling its body stops the engine.
+   */
+  handle(request: Request, info: ConnectionInfo): Promise<Response>;
+}
+
+/** A request after its path was understood. */
+interface Matched {
+  readonly dialect: Dialect;
+  readonly prefix: Source;
+  readonly match: RouteMatch<RouteTarget>;
+}
+
+/** nginx's word for a client that left before its answer; nobody reads it. */
+const CLIENT_LEFT = 499;
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]);
+
+/**
+ * Build the HTTP surface.
+ *
+ * @param options What it is built from.
+ * @returns The surface.
+ */
+export function createApi(options: ApiOptions): Api {
+  const { entropy, log, metrics, self } = options;
+  const access = createAccess(options.access, self.name, () => entropy.uuid());
+  const routes = createRoutes(options);
+  const requests = metrics.counter(
+    "covey_http_requests_total",
+    "HTTP requests answered, by route pattern, method and class of status.",
+    ["route", "method", "status"],
+  );
+
+  async function handle(
+    request: Request,
+    info: ConnectionInfo,
+  ): Promise<Response> {
+    const path = new URL(request.url).pathname.replace(/^\/{2,}/, "/");
+    let dialect = dialectOf(path);
+    let route = "unmatched";
+    let response: Response;
+    try {
+      const matched = match(request.method, path);
+      dialect = matched.dialect;
+      if (matched.match.kind !== "unknown") route = matched.match.pattern;
+      response = await answer(request, info, path, matched);
+    } catch (thrown) {
+      response = failed(thrown, request, route, dialect);
+    }
+    requests.add(1, {
+      route,
+      method: METHODS.has(request.method) ? request.method : "other",
+      status: `${Math.floor(response.status / 100)}xx`,
+    });
+    return response;
+  }
+
+  function match(method: string, path: string): Matched {
+    const { path: bare, source } = cutSourcePrefix(path);
+    return {
+      dialect: dialectOf(bare),
+      prefix: source,
+      match: matchRoute(routes, method, bare),
+    };
+  }
+
+  async function answer(
+    request: Request,
+    info: ConnectionInfo,
+    path: string,
+    matched: Matched,
+  ): Promise<Response> {
+    const reach = access.reach(request);
+    if (reach.kind === "refused") throw reach.fault;
+    const { allowedOrigin } = reach;
+    if (allowedOrigin !== null && isPreflight(request)) {
+      return preflightResponse(request, allowedOrigin);
+    }
+    let response: Response;
+    try {
+      response = await admitted(
+        request,
+        info,
+        path,
+        matched,
+        reach.loopbackNamed,
+      );
+    } catch (thrown) {
+      if (allowedOrigin === null) throw thrown;
+      // A page that may call may read why it failed.
+      response = failed(thrown, request, patternOf(matched), matched.dialect);
+    }
+    if (allowedOrigin !== null) allowOrigin(response, allowedOrigin);
+    return request.method === "HEAD" ? await headOf(response) : response;
+  }
+
+  async function admitted(
+    request: Request,
+    info: ConnectionInfo,
+    path: string,
+    { match, prefix, dialect }: Matched,
+    loopbackNamed: boolean,
+  ): Promise<Response> {
+    const open = match.kind === "found" && match.target.scope === "open";
+    const caller = open ? null : access.identify(request, info, loopbackNamed);
+    if (caller?.kind === "refused") throw caller.fault;
+    switch (match.kind) {
+      case "unknown":
+        throw new Fault(
+          "route_not_found",
+          `There is no route ${request.method} ${path.slice(0, 200)}`,
+        );
+      case "wrong_method":
+        return faultResponse(
+          new Fault(
+            "method_not_allowed",
+            `${request.method} is not allowed on ${match.pattern}; allowed: ${
+              match.allowed.join(", ")
+            }`,
+          ),
+          dialect,
+          { allow: match.allowed.join(", ") },
+        );
+      case "found": {
+        const { scope } = match.target;
+        if (scope !== "open" && caller?.scopes.has(scope) !== true) {
+          throw new Fault(
+            "forbidden",
+            `This caller lacks the scope "${scope}"`,
+          );
+        }
+        return await match.target.handle({
+          request,
+          params: match.params,
+          prefix,
+          client: caller?.client ?? "open",
+        });
+      }
+      default: {
+        const never: never = match;
+        return never;
+      }
+    }
+  }
+
+  function failed(
+    thrown: unknown,
+    request: Request,
+    route: string,
+    dialect: Dialect,
+  ): Response {
+    if (request.signal.aborted) {
+      return new Response(null, { status: CLIENT_LEFT });
+    }
+    const fault = faultOf(thrown);
+    if (fault.code !== "internal") return faultResponse(fault, dialect);
+    const requestId = entropy.uuid();
+    log.error("Failed to handle a request", {
+      requestId,
+      route,
+      cause: describe(fault.cause),
+    });
+    return faultResponse(
+      new Fault(
+        "internal",
+        `Covey failed to handle this request; its log says why under ${requestId}`,
+      ),
+      dialect,
+    );
+  }
+
+  return { handle };
+}
+
+function patternOf({ match }: Matched): string {
+  return match.kind === "unknown" ? "unmatched" : match.pattern;
+}
+
+function isPreflight(request: Request): boolean {
+  return request.method === "OPTIONS" &&
+    request.headers.has("access-control-request-method");
+}
+
+async function headOf(response: Response): Promise<Response> {
+  await response.body?.cancel();
+  const { status, headers } = response;
+  return new Response(null, { status, headers });
+}
+
+function describe(cause: unknown): string {
+  if (cause instanceof Error) return cause.stack ?? cause.message;
+  return String(cause);
+}

@@ -1,0 +1,50 @@
+import type {
+  Log,
+  MemberView,
+  Metrics,
+  NodeId,
+  Router,
+  Source,
+} from "../domain/mod.ts";
+import type { Clock, Entropy } from "../platform/mod.ts";
+import type { AccessRules } from "./access.ts";
+
+/** Whether the node can serve yet. */
+export type Readiness =
+  | { readonly kind: "ready" }
+  | { readonly kind: "starting"; readonly waitingFor: string };
+
+/** What the API is built from. */
+export interface ApiOptions {
+  readonly router: Router;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** The page of `GET /metrics`. */
+  readonly renderMetrics: () => Promise<string>;
+  /** Rows of the member table, self included. */
+  readonly members: () => readonly MemberView[];
+  /** The cluster's UUID, or null before its keys are derived. */
+  readonly clusterId: () => string | null;
+  readonly hasCluster: boolean;
+  readonly ready: () => Readiness;
+  readonly access: AccessRules;
+  readonly self: { readonly id: NodeId; readonly name: string };
+  /** Most bytes of a request's body; 64 MiB unless told otherwise. */
+  readonly bodyLimitBytes?: number;
+}
+
+/** One request on its way to its handler, admitted and matched. */
+export interface Call {
+  readonly request: Request;
+  /** Decoded values of the route's pattern. */
+  readonly params: Readonly<Record<string, string>>;
+  /** What the path's prefix said of the source. */
+  readonly prefix: Source;
+  /** Opaque tag of the caller. */
+  readonly client: string;
+}
+
+/** What answers a route. A thrown fault becomes the dialect's error. */
+export type Handler = (call: Call) => Response | Promise<Response>;

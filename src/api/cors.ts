@@ -1,0 +1,39 @@
+/** How long a browser may remember a preflight's answer. */
+const PREFLIGHT_SECONDS = "600";
+
+/** What a page may read of an answer beside its body. */
+const EXPOSED =
+  "x-covey-node, x-covey-decision, x-covey-predicted-ms, x-covey-model, retry-after";
+
+/**
+ * Answer a browser's question whether it may call.
+ *
+ * @param request The `OPTIONS` request.
+ * @param origin The origin, already found to be allowed.
+ * @returns The answer, without the headers of `allowOrigin`.
+ */
+export function preflightResponse(request: Request, origin: string): Response {
+  const asked = request.headers.get("access-control-request-headers");
+  const response = new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-methods": "GET, POST, DELETE",
+      "access-control-max-age": PREFLIGHT_SECONDS,
+      ...(asked === null ? {} : { "access-control-allow-headers": asked }),
+    },
+  });
+  allowOrigin(response, origin);
+  return response;
+}
+
+/**
+ * Let an allowed page read an answer.
+ *
+ * @param response The answer, whose headers are added to.
+ * @param origin The page's origin.
+ */
+export function allowOrigin(response: Response, origin: string): void {
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.set("access-control-expose-headers", EXPOSED);
+  response.headers.append("vary", "origin");
+}

@@ -1,0 +1,39 @@
+import { BODY_BOUNDS, type BodyBounds } from "./body.ts";
+import type { ApiOptions, Handler } from "./context.ts";
+import { readJsonObject } from "./json_body.ts";
+import { respondWith } from "./openai/answer.ts";
+import { parseConversation, type RequestParser } from "./openai/envelope.ts";
+import { settleSource } from "./request_source.ts";
+
+/**
+ * Make the handler of an inference route: read the body, parse it once, let
+ * the router place and run it, and pass the answer on.
+ *
+ * @param options What the API is built from.
+ * @param parse Reads this route's body.
+ * @returns The handler.
+ */
+export function createInferenceHandler(
+  options: Pick<ApiOptions, "router" | "clock" | "bodyLimitBytes">,
+  parse: RequestParser,
+): Handler {
+  const { router, clock } = options;
+  const bounds: BodyBounds = {
+    ...BODY_BOUNDS,
+    limitBytes: options.bodyLimitBytes ?? BODY_BOUNDS.limitBytes,
+  };
+  return async ({ request, prefix, client }) => {
+    const body = await readJsonObject(request, bounds, clock);
+    const source = settleSource({
+      body: body.source,
+      header: request.headers.get("x-covey-source"),
+      prefix,
+    });
+    const conversation = parseConversation(
+      request.headers.get("x-covey-conversation"),
+    );
+    const asked = parse(body, { source, conversation, client });
+    const routed = await router.route(asked, request.signal);
+    return await respondWith(routed, asked, clock.now());
+  };
+}

@@ -1,0 +1,116 @@
+import * as z from "zod";
+import type { InferenceRequest, JsonObject } from "../../domain/mod.ts";
+import type { Envelope } from "./envelope.ts";
+import { parseModelName, without } from "./generation.ts";
+import { checkFields, wrongField } from "./request_fault.ts";
+import { estimateTextTokens } from "./token_estimate.ts";
+
+/** How a vector is written: an array of numbers, or little-endian float32 in base64. */
+export type VectorFormat = "float" | "base64";
+
+/** What the answer to an embedding request has to hold. */
+export interface ExpectedVectors {
+  readonly count: number;
+  readonly format: VectorFormat;
+  /** Width the caller asked for, or null for the model's own. */
+  readonly dimensions: number | null;
+}
+
+const MOST_INPUTS = 2048;
+const INPUT =
+  "must be a string, an array of strings, an array of token ids, or an array of such arrays";
+const WIDTH = "must be a whole number of at least 1";
+const token = z.int().min(0);
+
+const SCHEMA = z.looseObject({
+  input: z.union([
+    z.string(),
+    z.array(z.string()),
+    z.array(token),
+    z.array(z.array(token)),
+  ], { error: INPUT }),
+  encoding_format: z.enum(["float", "base64"], {
+    error: 'must be "float" or "base64"',
+  }).nullish(),
+  dimensions: z.int({ error: WIDTH }).min(1, { error: WIDTH }).nullish(),
+});
+
+type Input = z.infer<typeof SCHEMA>["input"];
+
+/**
+ * Read the body of `POST /v1/embeddings` (EMB-01, EMB-03). The engine is asked
+ * for the format the caller asked for; the answer is checked all the same.
+ *
+ * @param body The body.
+ * @param envelope What came beside it.
+ * @returns The request.
+ * @throws {Fault} `invalid_request` naming the first wrong field.
+ */
+export function parseEmbedding(
+  body: JsonObject,
+  envelope: Envelope,
+): InferenceRequest {
+  const model = parseModelName(body);
+  const fields = checkFields(SCHEMA, body);
+  const inputs = inputsOf(fields.input);
+  const dropped = new Set(["source", "stream"]);
+  if (body.dimensions === null) dropped.add("dimensions");
+  return {
+    ...envelope,
+    capability: "embedding",
+    model,
+    stream: false,
+    includeUsage: false,
+    body: {
+      ...without(body, dropped),
+      encoding_format: fields.encoding_format ?? "float",
+    },
+    promptTokens: inputs.reduce((sum, tokens) => sum + tokens, 0),
+    maxOutputTokens: null,
+    inputCount: inputs.length,
+    needs: [],
+  };
+}
+
+/**
+ * Tell what the answer to an embedding request has to hold.
+ *
+ * @param request A request of `parseEmbedding`.
+ * @returns What to check the answer against.
+ */
+export function expectedVectors(request: InferenceRequest): ExpectedVectors {
+  const { encoding_format, dimensions } = request.body;
+  return {
+    count: request.inputCount,
+    format: encoding_format === "base64" ? "base64" : "float",
+    dimensions: typeof dimensions === "number" ? dimensions : null,
+  };
+}
+
+/** Tokens of each input, all of them checked. */
+function inputsOf(input: Input): readonly number[] {
+  if (typeof input === "string") return [textTokens(input, "input")];
+  if (input.length === 0) throw wrongField("input", "must not be empty");
+  if (isTokens(input)) return [input.length];
+  if (input.length > MOST_INPUTS) {
+    throw wrongField(
+      "input",
+      `must hold at most ${MOST_INPUTS} inputs, not ${input.length}`,
+    );
+  }
+  return input.map((one, index) => {
+    const at = `input[${index}]`;
+    if (typeof one === "string") return textTokens(one, at);
+    if (one.length === 0) throw wrongField(at, "must not be empty");
+    return one.length;
+  });
+}
+
+function isTokens(input: Exclude<Input, string>): input is number[] {
+  return typeof input[0] === "number";
+}
+
+function textTokens(text: string, at: string): number {
+  if (text === "") throw wrongField(at, "must not be an empty string");
+  return estimateTextTokens(text);
+}

@@ -1,0 +1,112 @@
+import * as z from "zod";
+import type { JsonObject, JsonValue } from "../../domain/mod.ts";
+import { checkFields } from "./request_fault.ts";
+
+/** What chat and completion requests have in common, read and made explicit. */
+export interface Generation {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly maxOutputTokens: number | null;
+  /** The body as engines get it: `stream` said, empty `stop` and Covey's own fields gone. */
+  readonly body: JsonObject;
+}
+
+const count = z.int({ error: "must be a whole number of at least 1" })
+  .min(1, { error: "must be a whole number of at least 1" });
+const bound = z.union([z.literal(-1), count], {
+  error: "must be a whole number of at least 1 (or -1 for no bound)",
+}).nullish();
+const number = z.number({ error: "must be a number" }).nullish();
+const integer = z.int({ error: "must be a whole number" }).nullish();
+const flag = z.boolean({ error: "must be true or false" }).nullish();
+
+const SCHEMA = z.looseObject({
+  model: modelName(),
+  stream: flag,
+  stream_options: z.looseObject(
+    { include_usage: flag },
+    { error: "must be an object" },
+  ).nullish(),
+  max_tokens: bound,
+  max_completion_tokens: bound,
+  stop: z.union([z.string(), z.array(z.string())], {
+    error: "must be a string or an array of strings",
+  }).nullish(),
+  temperature: number,
+  top_p: number,
+  top_k: integer,
+  min_p: number,
+  frequency_penalty: number,
+  presence_penalty: number,
+  seed: integer,
+  n: count.nullish(),
+  logit_bias: z.looseObject({}, {
+    error: "must be an object of token ids and numbers",
+  }).nullish(),
+});
+
+function modelName(): z.ZodString {
+  return z.string({
+    error: "must be a string, the name of a model (GET /v1/models lists them)",
+  }).min(1, { error: "must not be empty" })
+    .max(512, { error: "must have at most 512 characters" });
+}
+
+const NAMED = z.looseObject({ model: modelName() });
+
+/**
+ * Read the name of the model.
+ *
+ * @param body The body of an inference request.
+ * @returns The name as given.
+ * @throws {Fault} When it is absent or no name.
+ */
+export function parseModelName(body: JsonObject): string {
+  return checkFields(NAMED, body).model;
+}
+
+/**
+ * Read what chat and completion requests have in common (REQ-01, SSE-14).
+ *
+ * @param body The body as sent.
+ * @returns The common part.
+ * @throws {Fault} `invalid_request` naming the first wrong field.
+ */
+export function parseGeneration(body: JsonObject): Generation {
+  const fields = checkFields(SCHEMA, body);
+  const stream = fields.stream ?? false;
+  const most = fields.max_completion_tokens ?? fields.max_tokens ?? -1;
+  const dropped = new Set(["source"]);
+  const { stop } = fields;
+  if (stop === null || (Array.isArray(stop) && stop.length === 0)) {
+    dropped.add("stop");
+  }
+  for (const key of ["max_tokens", "max_completion_tokens"]) {
+    if (body[key] === null || body[key] === -1) dropped.add(key);
+  }
+  if (!stream) dropped.add("stream_options");
+  return {
+    model: fields.model,
+    stream,
+    includeUsage: stream && (fields.stream_options?.include_usage ?? false),
+    maxOutputTokens: most === -1 ? null : most,
+    body: { ...without(body, dropped), stream },
+  };
+}
+
+/**
+ * Copy an object without some keys.
+ *
+ * @param body The object.
+ * @param keys Keys to leave out.
+ * @returns The copy.
+ */
+export function without(
+  body: JsonObject,
+  keys: ReadonlySet<string>,
+): Record<string, JsonValue | undefined> {
+  return Object.fromEntries(
+    Object.entries(body).filter(([key]) => !keys.has(key)),
+  );
+}

@@ -1,0 +1,115 @@
+import {
+  Fault,
+  formatSource,
+  type JsonValue,
+  parseSource,
+  type Source,
+  SOURCE_FORMS,
+} from "../domain/mod.ts";
+
+/** A path whose prefix was cut off, and what the prefix said. */
+export interface PrefixedPath {
+  readonly path: string;
+  readonly source: Source;
+}
+
+const PREFIX = /^\/(?:cluster|node\/([^/]+))(?=\/(?:v1|api)\/)/;
+
+/**
+ * Cut the prefix `/cluster` or `/node/<uuid or name>` off a path, once, and
+ * only before `/v1/` or `/api/`: the spelling of a source for programs that
+ * can only set a base URL.
+ *
+ * @param path A path as it came, percent-encoded.
+ * @returns The rest, and the source the prefix named.
+ * @throws {Fault} When the prefix names no node.
+ */
+export function cutSourcePrefix(path: string): PrefixedPath {
+  const found = PREFIX.exec(path);
+  if (found === null) return { path, source: { kind: "unsaid" } };
+  const rest = path.slice(found[0].length);
+  const [, node] = found;
+  if (node === undefined) return { path: rest, source: { kind: "cluster" } };
+  const source = parseSource(`node:${decodeNode(node)}`);
+  if (source === undefined) {
+    throw new Fault(
+      "invalid_request",
+      `The path names no node: "/node/${node}"; write /node/<uuid or name>/v1/…`,
+    );
+  }
+  return { path: rest, source };
+}
+
+function decodeNode(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch (error) {
+    throw new Fault(
+      "invalid_request",
+      `The path is not well percent-encoded: "/node/${encoded}"`,
+      { cause: error },
+    );
+  }
+}
+
+/** The three places in which a caller may say where a request may run. */
+export interface SourceSpellings {
+  /** The body's field `source`. */
+  readonly body: JsonValue | undefined;
+  /** The header `x-covey-source`. */
+  readonly header: string | null;
+  /** What the path's prefix said. */
+  readonly prefix: Source;
+}
+
+/**
+ * Settle where a request may run. Body, header and prefix count in that order;
+ * since a caller who says two different things is mistaken about one of them,
+ * they must agree.
+ *
+ * @param spellings What was said where.
+ * @returns The source.
+ * @throws {Fault} When one is none of the accepted forms, or two differ.
+ */
+export function settleSource(spellings: SourceSpellings): Source {
+  const said: { readonly where: string; readonly source: Source }[] = [];
+  const { body, header, prefix } = spellings;
+  if (body !== undefined && body !== null) {
+    said.push({
+      where: 'body field "source"',
+      source: parseSaid(body, "source"),
+    });
+  }
+  if (header !== null && header.trim() !== "") {
+    said.push({
+      where: 'header "x-covey-source"',
+      source: parseSaid(header.trim(), "x-covey-source"),
+    });
+  }
+  if (prefix.kind !== "unsaid") said.push({ where: "path", source: prefix });
+  const [first, ...others] = said;
+  if (first === undefined) return { kind: "unsaid" };
+  for (const other of others) {
+    const [one, two] = [formatSource(first.source), formatSource(other.source)];
+    if (one !== two) {
+      throw new Fault(
+        "invalid_request",
+        `The source is said twice and differs: ${first.where} says "${one}", ${other.where} says "${two}"`,
+        { param: "source" },
+      );
+    }
+  }
+  return first.source;
+}
+
+function parseSaid(value: JsonValue, param: string): Source {
+  const source = typeof value === "string" ? parseSource(value) : undefined;
+  if (source !== undefined) return source;
+  throw new Fault(
+    "invalid_request",
+    `"${param}" must be ${SOURCE_FORMS}, not ${
+      JSON.stringify(value).slice(0, 100)
+    }`,
+    { param },
+  );
+}

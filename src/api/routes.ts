@@ -1,0 +1,126 @@
+import { Fault } from "../domain/mod.ts";
+import type { Scope } from "./access.ts";
+import type { ApiOptions, Handler } from "./context.ts";
+import type { Dialect } from "./errors.ts";
+import { createInferenceHandler } from "./inference.ts";
+import { parseChat } from "./openai/chat.ts";
+import { parseCompletion } from "./openai/completion.ts";
+import { parseEmbedding } from "./openai/embedding.ts";
+import type { Route } from "./route_table.ts";
+import { createStatusHandlers } from "./status.ts";
+
+/** What a route asks of its caller, and who answers. */
+export interface RouteTarget {
+  /** `open`: answered to anyone. */
+  readonly scope: Scope | "open";
+  readonly handle: Handler;
+}
+
+/** Paths that a dialect has and Covey does not, by the pattern they are counted under. */
+const NOT_BUILT: readonly string[] = [
+  "/v1/responses",
+  "/v1/responses/{rest…}",
+  "/v1/rerank",
+  "/v1/consensus",
+  "/v1/audio/{rest…}",
+  "/v1/images/{rest…}",
+  "/v1/files",
+  "/v1/files/{rest…}",
+  "/v1/batches",
+  "/v1/batches/{rest…}",
+  "/v1/uploads",
+  "/v1/uploads/{rest…}",
+  "/v1/moderations",
+  "/v1/fine_tuning/{rest…}",
+  "/v1/vector_stores",
+  "/v1/vector_stores/{rest…}",
+  "/v1/assistants",
+  "/v1/assistants/{rest…}",
+  "/v1/threads",
+  "/v1/threads/{rest…}",
+  "/v1/conversations",
+  "/v1/conversations/{rest…}",
+  "/v1/realtime",
+  "/v1/realtime/{rest…}",
+  "/v1/messages",
+  "/v1/messages/{rest…}",
+  "/api/tags",
+  "/api/show",
+  "/api/chat",
+  "/api/generate",
+  "/api/embed",
+  "/api/embeddings",
+  "/api/ps",
+  "/api/pull",
+  "/api/push",
+  "/api/create",
+  "/api/delete",
+  "/api/copy",
+  "/api/version",
+  "/api/blobs/{rest…}",
+];
+
+/**
+ * The one table of what this node answers.
+ *
+ * @param options What the API is built from.
+ * @returns Rows, in the order in which they are tried.
+ */
+export function createRoutes(
+  options: ApiOptions,
+): readonly Route<RouteTarget>[] {
+  const status = createStatusHandlers(options);
+  const get = (
+    pattern: string,
+    scope: RouteTarget["scope"],
+    handle: Handler,
+  ): Route<RouteTarget> => ({
+    method: "GET",
+    pattern,
+    target: { scope, handle },
+  });
+  const infer = (
+    pattern: string,
+    parse: Parameters<typeof createInferenceHandler>[1],
+  ): Route<RouteTarget> => ({
+    method: "POST",
+    pattern,
+    target: { scope: "infer", handle: createInferenceHandler(options, parse) },
+  });
+  return [
+    infer("/v1/chat/completions", parseChat),
+    infer("/v1/completions", parseCompletion),
+    infer("/v1/embeddings", parseEmbedding),
+    get("/v1/models", "read", status.models),
+    get("/v1/models/{id…}", "read", status.model),
+    get("/healthz", "open", status.alive),
+    get("/readyz", "open", status.ready),
+    get("/metrics", "read", status.metrics),
+    get("/cluster/members", "read", status.members),
+    get("/covey/decisions/{id}", "read", status.decision),
+    get("/", "read", status.root),
+    ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({
+      method: "*",
+      pattern,
+      target: { scope: "infer", handle: refuseNotBuilt },
+    })),
+  ];
+}
+
+const refuseNotBuilt: Handler = ({ request }) => {
+  throw new Fault(
+    "not_implemented",
+    `Covey does not implement ${new URL(request.url).pathname.slice(0, 200)}`,
+  );
+};
+
+/**
+ * Tell whose error shape a path speaks.
+ *
+ * @param path A path without source prefix.
+ * @returns The dialect.
+ */
+export function dialectOf(path: string): Dialect {
+  if (/^\/api(?:\/|$)/.test(path)) return "ollama";
+  return /^\/v1\/messages(?:\/|$)/.test(path) ? "anthropic" : "openai";
+}
