@@ -79,3 +79,4 @@ export {
   type Source,
   SOURCE_FORMS,
 } from "./source.ts";
+export { nearestName } from "./spelling.ts";

@@ -1,0 +1,27 @@
+/**
+ * Environment, covey.jsonc and flags in, one frozen configuration out.
+ *
+ * @module
+ */
+export { apiOrigin } from "./api_origin.ts";
+export { findPlatformDataDir } from "./folder_path.ts";
+export type { BadConfig } from "./given.ts";
+export {
+  type ConfigLocation,
+  locateConfig,
+  type MachineFacts,
+} from "./locate_config.ts";
+export type {
+  EngineChoice,
+  EngineConfig,
+  ListenAddress,
+  NodeConfig,
+  SimulatedFaults,
+  SimulatedModelConfig,
+} from "./node_config.ts";
+export {
+  type ConfigResult,
+  type ConfigSources,
+  parseNodeConfig,
+} from "./parse_node_config.ts";
+export { describeSettings } from "./describe_settings.ts";

@@ -1,0 +1,606 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  type ConfigResult,
+  type NodeConfig,
+  parseNodeConfig,
+} from "../../src/config/mod.ts";
+import { MemoryFiles } from "../../src/platform/mod.ts";
+
+const STRONG = "correct-horse-battery-staple";
+
+interface Said {
+  readonly env?: Record<string, string>;
+  readonly flags?: readonly string[];
+  readonly file?: string;
+  readonly files?: Record<string, string>;
+  readonly hostname?: string;
+}
+
+function parse(said: Said = {}): Promise<ConfigResult> {
+  const files = new MemoryFiles(said.files);
+  return parseNodeConfig({
+    env: { HOME: "/home/ada", ...said.env },
+    flags: said.flags ?? [],
+    file: said.file ?? null,
+    readFile: (path) => files.readText(path),
+    facts: {
+      hostname: said.hostname ?? "ada.lan",
+      platformDataDir: "/home/ada/.local/share/covey",
+      cwd: "/work",
+    },
+  });
+}
+
+async function ok(
+  said: Said = {},
+): Promise<{ config: NodeConfig; notices: readonly string[] }> {
+  const result = await parse(said);
+  assert.equal(result.kind, "ok", "line" in result ? result.line : "");
+  assert(result.kind === "ok");
+  return result;
+}
+
+async function line(said: Said): Promise<string> {
+  const result = await parse(said);
+  assert(result.kind === "bad", `${JSON.stringify(said)} was accepted`);
+  assert(!/[\n\r\u001b]/.test(result.line), "more than one plain line");
+  return result.line;
+}
+
+Deno.test("parseNodeConfig has the documented defaults when nothing is said", async () => {
+  const { config, notices } = await ok();
+  assert.deepEqual(config, {
+    name: "ada",
+    dataDir: "/home/ada/.local/share/covey",
+    modelsDir: "/home/ada/.local/share/covey/models",
+    listen: [{ host: "127.0.0.1", port: 11411 }],
+    apiKeys: [],
+    allowAnonymous: false,
+    allowedHosts: [],
+    allowedOrigins: [],
+    trustLoopback: true,
+    routing: "local_first",
+    role: "node",
+    engine: "auto",
+    engineThreads: null,
+    slots: 2,
+    contextLength: null,
+    keepAliveMs: 300_000,
+    maxQueue: 64,
+    logLevel: "info",
+    engines: [],
+    cluster: null,
+  });
+  assert.deepEqual(notices, []);
+});
+
+Deno.test("parseNodeConfig lets flags win over env, and env over file", async () => {
+  const file = '{"port": 1, "slots": 3, "maxQueue": 7}';
+  const env = { COVEY_PORT: "2", COVEY_SLOTS: "4" };
+  const { config } = await ok({ file, env, flags: ["--port", "5"] });
+  assert.equal(config.listen[0]?.port, 5);
+  assert.equal(config.slots, 4);
+  assert.equal(config.maxQueue, 7);
+});
+
+Deno.test("parseNodeConfig freezes everything it returns", async () => {
+  const { config } = await ok({
+    env: { COVEY_CLUSTER_SECRET: STRONG, COVEY_PEERS: "pi:11412" },
+    file: '{"engines":[{"kind":"simulated","id":"sim","models":[{"id":"m"}]}]}',
+  });
+  const pending: unknown[] = [config];
+  for (let at = 0; at < pending.length; at++) {
+    const value = pending[at];
+    if (typeof value !== "object" || value === null) continue;
+    assert(Object.isFrozen(value), JSON.stringify(value));
+    pending.push(...Object.values(value));
+  }
+  assert(pending.length > 30);
+});
+
+Deno.test("parseNodeConfig reads each variable", async (t) => {
+  const open = {
+    COVEY_API_KEYS: "key-of-a-client",
+    COVEY_ALLOW_PLAINTEXT: "1",
+  };
+  const table: [
+    Record<string, string>,
+    (config: NodeConfig) => unknown,
+    unknown,
+  ][] = [
+    [{ COVEY_PORT: "0" }, (c) => c.listen, [{ host: "127.0.0.1", port: 0 }]],
+    [{ COVEY_PORT: " 65535 " }, (c) => c.listen[0]?.port, 65_535],
+    [{ COVEY_PORT: "" }, (c) => c.listen[0]?.port, 11_411],
+    [
+      { COVEY_HOST: "127.0.0.1,[::1]:8080, localhost,::1" },
+      (c) => c.listen,
+      [
+        { host: "127.0.0.1", port: 11_411 },
+        { host: "::1", port: 8_080 },
+        { host: "localhost", port: 11_411 },
+        { host: "::1", port: 11_411 },
+      ],
+    ],
+    [
+      { COVEY_HOST: "127.0.0.1,127.0.0.1:11411" },
+      (c) => c.listen.length,
+      1,
+    ],
+    [{ COVEY_HOST: "0.0.0.0", ...open }, (c) => c.listen[0]?.host, "0.0.0.0"],
+    [
+      {
+        COVEY_HOST: "::",
+        COVEY_ALLOW_ANONYMOUS: "1",
+        COVEY_ALLOW_PLAINTEXT: "true",
+      },
+      (c) => [c.listen[0]?.host, c.allowAnonymous],
+      ["::", true],
+    ],
+    [{ COVEY_HOST: "127.9.9.9" }, (c) => c.listen[0]?.host, "127.9.9.9"],
+    [
+      { COVEY_HOST: "[::ffff:127.0.0.1]" },
+      (c) => c.listen[0]?.host,
+      "::ffff:127.0.0.1",
+    ],
+    [{ COVEY_DATA_DIR: "state" }, (c) => c.dataDir, "/work/state"],
+    [
+      { COVEY_DATA_DIR: "~/a/../b" },
+      (c) => [c.dataDir, c.modelsDir],
+      ["/home/ada/b", "/home/ada/b/models"],
+    ],
+    [{ COVEY_MODELS_DIR: "/srv/gguf/" }, (c) => c.modelsDir, "/srv/gguf"],
+    [
+      { COVEY_API_KEYS: "one, two\nthree,one" },
+      (c) => c.apiKeys.map((key) => key.reveal()),
+      ["one", "two", "three"],
+    ],
+    [
+      { COVEY_ALLOWED_HOSTS: "Chat.Example,box" },
+      (c) => c.allowedHosts,
+      ["chat.example", "box"],
+    ],
+    [
+      { COVEY_ALLOWED_ORIGINS: "https://Chat.example:8443" },
+      (c) => c.allowedOrigins,
+      ["https://chat.example:8443"],
+    ],
+    [{ COVEY_TRUST_LOOPBACK: "False" }, (c) => c.trustLoopback, false],
+    [{ COVEY_ROUTING: "balanced" }, (c) => c.routing, "balanced"],
+    [{ COVEY_ROLE: "controller" }, (c) => c.role, "controller"],
+    [{ COVEY_NAME: "Küche 1" }, (c) => c.name, "Küche 1"],
+    [{ COVEY_ENGINE: "OFF" }, (c) => c.engine, "off"],
+    [{ COVEY_ENGINE_THREADS: "auto" }, (c) => c.engineThreads, null],
+    [{ COVEY_ENGINE_THREADS: "12" }, (c) => c.engineThreads, 12],
+    [{ COVEY_SLOTS: "auto" }, (c) => c.slots, 2],
+    [{ COVEY_CONTEXT: "32768" }, (c) => c.contextLength, 32_768],
+    [{ COVEY_MAX_QUEUE: "0" }, (c) => c.maxQueue, 0],
+    [{ COVEY_LOG_LEVEL: "debug" }, (c) => c.logLevel, "debug"],
+    [{ COVEY_KEEP_ALIVE: "30s" }, (c) => c.keepAliveMs, 30_000],
+    [{ COVEY_KEEP_ALIVE: "1h30m" }, (c) => c.keepAliveMs, 5_400_000],
+    [{ COVEY_KEEP_ALIVE: "1.5m" }, (c) => c.keepAliveMs, 90_000],
+    [{ COVEY_KEEP_ALIVE: "250ms" }, (c) => c.keepAliveMs, 250],
+    [{ COVEY_KEEP_ALIVE: "90" }, (c) => c.keepAliveMs, 90_000],
+    [{ COVEY_KEEP_ALIVE: "0" }, (c) => c.keepAliveMs, 0],
+    [{ COVEY_KEEP_ALIVE: "-1" }, (c) => c.keepAliveMs, Infinity],
+    [{ COVEY_KEEP_ALIVE: "-1m" }, (c) => c.keepAliveMs, Infinity],
+  ];
+  for (const [env, pick, wanted] of table) {
+    await t.step(JSON.stringify(env), async () => {
+      assert.deepEqual(pick((await ok({ env })).config), wanted);
+    });
+  }
+});
+
+Deno.test("parseNodeConfig reads the cluster's variables when a secret is set", async () => {
+  const { config, notices } = await ok({
+    env: {
+      COVEY_CLUSTER_SECRET: `  ${STRONG}\n`,
+      COVEY_CLUSTER_SECRET_PREVIOUS: `${STRONG}-before`,
+      COVEY_LINK_HOST: "[::]",
+      COVEY_LINK_PORT: "0",
+      COVEY_ADVERTISE: "192.0.2.7,2001:DB8::7",
+      COVEY_PEERS: "pi.lan:11412,[fd00::2]:7",
+      COVEY_MDNS_INTERFACES: "eth0, 127.0.0.1",
+      COVEY_LICENCE: "eyJhbGciOi.payload.signature",
+    },
+  });
+  assert.deepEqual(notices, []);
+  const { secret, previousSecret, ...rest } = config.cluster ?? {};
+  assert.equal(secret?.reveal(), STRONG);
+  assert.equal(previousSecret?.reveal(), `${STRONG}-before`);
+  assert.deepEqual(rest, {
+    linkHost: "::",
+    linkPort: 0,
+    advertise: ["192.0.2.7", "2001:db8::7"],
+    peers: [{ host: "pi.lan", port: 11_412 }, { host: "fd00::2", port: 7 }],
+    mdnsInterfaces: ["eth0", "127.0.0.1"],
+    licence: "eyJhbGciOi.payload.signature",
+  });
+});
+
+Deno.test("parseNodeConfig refuses hostile values with one line that says what is accepted", async (t) => {
+  const numbers = [
+    "abc",
+    "-2x",
+    "1e3",
+    "0x10",
+    "1.5",
+    "٣",
+    "9".repeat(40),
+    "1 2",
+  ];
+  const table: Record<string, readonly string[]> = {
+    COVEY_PORT: ["65536", "-1", ...numbers],
+    COVEY_LINK_PORT: ["65536", "-1", ...numbers],
+    COVEY_HOST: [
+      "256.0.0.1",
+      "127.0.0.1:99999",
+      "http://127.0.0.1",
+      "::1::2",
+      "[::1",
+      "a b",
+      "fe80::1%eth0",
+      ",",
+      "\u001b[31m",
+      "x".repeat(5_000),
+      "127.0.0.1,".repeat(17) + "127.0.0.1",
+    ],
+    COVEY_LINK_HOST: ["localhost", "0.0.0.0:1", "1.2.3"],
+    COVEY_ADVERTISE: ["example.org", "10.0.0.1:80"],
+    COVEY_PEERS: ["pi", "pi:0", "pi:x", "::1", "10.0.0.1:1,", ":1"].filter(
+      (text) => text !== "10.0.0.1:1,",
+    ),
+    COVEY_MDNS_INTERFACES: ["eth 0", "-x", "eth0;rm"],
+    COVEY_ROUTING: ["fastest", "local-first"],
+    COVEY_ROLE: ["leader"],
+    COVEY_ALLOW_ANONYMOUS: ["yes", "2"],
+    COVEY_ALLOW_PLAINTEXT: ["on"],
+    COVEY_TRUST_LOOPBACK: ["no"],
+    COVEY_LEND_PROVIDERS: ["y"],
+    COVEY_CONTINUE: ["maybe"],
+    COVEY_ALLOWED_HOSTS: ["*", "a:b:c"],
+    COVEY_ALLOWED_ORIGINS: ["*", "null", "example.org", "https://a/b"],
+    COVEY_UPSTREAMS: ["ollama", "a=b:ftp://x", "a=ollama:127.0.0.1"],
+    COVEY_PROVIDERS: ["aws", "openai,openal"],
+    COVEY_NAME: ["a/b", "node:x", "x".repeat(64), "-x", "a\nb"],
+    COVEY_TIER: ["0", "4", "high"],
+    COVEY_DATABASE_URL: ["mysql://x/y", "postgres"],
+    COVEY_REDIS_URL: ["http://x"],
+    COVEY_ENGINE: ["llama", "llama-server"],
+    COVEY_ENGINE_THREADS: ["0", "1025", ...numbers],
+    COVEY_SLOTS: ["0", "257", ...numbers],
+    COVEY_CONTEXT: ["63", "8k", ...numbers],
+    COVEY_KEEP_ALIVE: ["5 m", "m", "5d", "--1", "1e9", "9999999h", "Infinity"],
+    COVEY_MAX_QUEUE: ["-1", "100001", ...numbers],
+    COVEY_ON_BATTERY: ["never"],
+    COVEY_LOG_LEVEL: ["trace", "verbose"],
+    HF_ENDPOINT: ["huggingface.co", "ftp://x"],
+    COVEY_TLS_CERT: ["self", "/etc/cert.pem"],
+    COVEY_TLS_KEY: ["/etc/key.pem"],
+    COVEY_CLUSTER_SECRET: [
+      "short",
+      "aaaaaaaaaaaaaaaaaaaaaaaa",
+      "abcdefgabcdefgabcdefg",
+      "fifteen-letters",
+      "two lines of a file\nare no secret",
+      "x1y2z3w4".repeat(200),
+    ],
+    COVEY_CLUSTER_SECRET_PREVIOUS: ["short"],
+    COVEY_API_KEYS: [",", "schlüssel", "k".repeat(257)],
+    COVEY_DATA_DIR: ["a\u0007b"],
+    COVEY_MODELS_DIR: ["a\nb"],
+  };
+  for (const [variable, values] of Object.entries(table)) {
+    await t.step(variable, async () => {
+      for (const value of values) {
+        const said = await line({ env: { [variable]: value } });
+        assert(said.startsWith(`${variable}: `), said);
+        assert.match(said, /is not accepted; \S+ \S+/);
+        assert(said.length < 400, `${said.length} characters`);
+      }
+    });
+  }
+});
+
+Deno.test("parseNodeConfig words refusals so that they can be acted on", async () => {
+  assert.equal(
+    await line({ env: { COVEY_PORT: "abc" } }),
+    'COVEY_PORT: "abc" is not accepted; give a port from 0 to 65535',
+  );
+  assert.equal(
+    await line({ flags: ["--port=abc"] }),
+    '--port (COVEY_PORT): "abc" is not accepted; give a port from 0 to 65535',
+  );
+  assert.equal(
+    await line({ file: '{"port": "abc"}' }),
+    '"port" in covey.jsonc (COVEY_PORT): "abc" is not accepted; give a port from 0 to 65535',
+  );
+  assert.match(
+    await line({ env: { COVEY_CLUSTER_SECRET: "hunter2" } }),
+    /^COVEY_CLUSTER_SECRET: the value .*`covey secret`/,
+  );
+  assert.match(
+    await line({ env: { COVEY_PEERS: "ssh://ada@pi" } }),
+    /over SSH are not part of this build yet, give host:port$/,
+  );
+  assert.match(
+    await line({ env: { COVEY_TLS_CERT: "self" } }),
+    /TLS on the public API is not part of this build yet/,
+  );
+});
+
+Deno.test("parseNodeConfig refuses an API that strangers could use or read", async () => {
+  const env = { COVEY_HOST: "127.0.0.1,192.0.2.1" };
+  assert.match(
+    await line({ env }),
+    /^COVEY_HOST: "192\.0\.2\.1".*COVEY_API_KEYS/,
+  );
+  assert.match(
+    await line({ env: { ...env, COVEY_API_KEYS: "key-of-a-client" } }),
+    /^COVEY_HOST: .*COVEY_ALLOW_PLAINTEXT=1/,
+  );
+  assert.match(
+    await line({ env: { ...env, COVEY_ALLOW_ANONYMOUS: "172.16.0.0/12" } }),
+    /lists of networks are not part of this build yet/,
+  );
+  const { notices } = await ok({
+    env: {
+      ...env,
+      COVEY_API_KEYS: "key-of-a-client",
+      COVEY_ALLOW_PLAINTEXT: "1",
+    },
+  });
+  assert.match(notices.join(), /no TLS: keys and prompts are readable/);
+});
+
+Deno.test("parseNodeConfig reads secrets from files", async () => {
+  const files = {
+    "/run/secret": `${STRONG}\n`,
+    "/work/keys": "key-a\nkey-b\n",
+    "/home/ada/covey.licence": "licence-text",
+    "/home/ada/.local/share/covey/secret": `${STRONG}-2`,
+    "/run/empty": "\n",
+    "/run/weak": "hunter2",
+  };
+  const { config } = await ok({
+    env: {
+      COVEY_CLUSTER_SECRET_FILE: "/run/secret",
+      COVEY_API_KEYS_FILE: "keys",
+      COVEY_LICENCE: "~/covey.licence",
+    },
+    files,
+  });
+  assert.equal(config.cluster?.secret.reveal(), STRONG);
+  assert.deepEqual(config.apiKeys.map((key) => key.reveal()), [
+    "key-a",
+    "key-b",
+  ]);
+  assert.equal(config.cluster?.licence, "licence-text");
+
+  const beside = await ok({ file: '{"clusterSecretFile": "secret"}', files });
+  assert.equal(beside.config.cluster?.secret.reveal(), `${STRONG}-2`);
+
+  for (
+    const [path, reason] of [
+      ["/run/missing", /can not be read \(missing\)/],
+      ["/run/empty", /is empty/],
+      ["/run/weak", /the value is not accepted/],
+    ] as const
+  ) {
+    const said = await line({
+      env: { COVEY_CLUSTER_SECRET_FILE: path },
+      files,
+    });
+    assert.match(said, /^COVEY_CLUSTER_SECRET_FILE: /);
+    assert.match(said, reason);
+  }
+});
+
+Deno.test("parseNodeConfig refuses a setting that one source gives twice", async () => {
+  const both = {
+    COVEY_CLUSTER_SECRET: STRONG,
+    COVEY_CLUSTER_SECRET_FILE: "/run/secret",
+  };
+  assert.match(
+    await line({ env: both }),
+    /^COVEY_CLUSTER_SECRET: set twice, by .*_FILE; keep one$/,
+  );
+  assert.match(
+    await line({
+      env: {
+        COVEY_CLUSTER_SECRET: STRONG,
+        CSGHUB_LITE_CLUSTER_SECRET: `${STRONG}-other`,
+      },
+    }),
+    /CSGHUB_LITE_CLUSTER_SECRET; keep one$/,
+  );
+  assert.match(
+    await line({ flags: ["--port", "1", "--port", "2"] }),
+    /given twice/,
+  );
+  assert.match(
+    await line({ file: '{"port": 1, // one\n "port": 2}' }),
+    /line 2, column 2: "port" stands there twice/,
+  );
+});
+
+Deno.test("parseNodeConfig takes the alias of the secret", async () => {
+  const env = { CSGHUB_LITE_CLUSTER_SECRET: STRONG };
+  assert.equal((await ok({ env })).config.cluster?.secret.reveal(), STRONG);
+  assert.match(
+    await line({ env: { CSGHUB_LITE_CLUSTER_SECRET: "weak" } }),
+    /^CSGHUB_LITE_CLUSTER_SECRET: /,
+  );
+});
+
+Deno.test("parseNodeConfig gives no secret a flag", async () => {
+  for (const flag of ["--cluster-secret", "--api-keys", "--database-url"]) {
+    const said = await line({ flags: [flag, STRONG] });
+    assert(said.startsWith(`${flag} is no flag`), said);
+    assert(!said.includes(STRONG));
+  }
+  const { config } = await ok({
+    flags: ["--cluster-secret-file", "/run/secret"],
+    files: { "/run/secret": STRONG },
+  });
+  assert.equal(config.cluster?.secret.reveal(), STRONG);
+});
+
+Deno.test("parseNodeConfig reads flags in both spellings and refuses unknown ones", async () => {
+  const { config } = await ok({
+    flags: [
+      "--slots=3",
+      "--trust-loopback",
+      "0",
+      "--allow-plaintext",
+      "--role",
+      "node",
+    ],
+  });
+  assert.equal(config.slots, 3);
+  assert.equal(config.trustLoopback, false);
+  assert.equal(
+    await line({ flags: ["--prot=1"] }),
+    "--prot is no flag of serve; did you mean --port?",
+  );
+  assert.match(
+    await line({ flags: ["--port"] }),
+    /a value is missing; give a port/,
+  );
+  assert.match(
+    await line({ flags: ["--port", "--slots", "2"] }),
+    /a value is missing/,
+  );
+  assert.match(
+    await line({ flags: ["11411"] }),
+    /Argument 1 of serve is no flag/,
+  );
+});
+
+Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () => {
+  const { notices } = await ok({
+    env: {
+      COVEY_PROVIDERS: "openai",
+      ANTHROPIC_API_KEY: "sk-ant-not-to-be-seen",
+      COVEY_CONTINUE: "0",
+      COVEY_UPSTREAMS: "off",
+      COVEY_PROT: "1",
+      COVEY_LICENSE: "x",
+      COVEY_SOMETHING_ELSE: "1",
+      COVEY_LINK_PORT: "7000",
+      UNRELATED: "1",
+    },
+  });
+  assert.deepEqual(notices, [
+    "COVEY_PROT is no variable of Covey and has no effect; did you mean COVEY_PORT?",
+    "COVEY_LICENSE is no variable of Covey and has no effect; did you mean COVEY_LICENCE?",
+    "COVEY_SOMETHING_ELSE is no variable of Covey and has no effect",
+    "COVEY_PROVIDERS is read but providers are not part of this build yet",
+    "ANTHROPIC_API_KEY is read but providers are not part of this build yet",
+    "COVEY_LINK_PORT: without effect, since COVEY_CLUSTER_SECRET is not set",
+  ]);
+});
+
+Deno.test("parseNodeConfig names no data folder when no home is known", async () => {
+  const result = await parseNodeConfig({
+    env: {},
+    flags: [],
+    file: null,
+    readFile: () => Promise.reject(new Error("not asked for")),
+    facts: { hostname: "", platformDataDir: null, cwd: "/" },
+  });
+  assert(result.kind === "bad");
+  assert.equal(result.variable, "COVEY_DATA_DIR");
+});
+
+Deno.test("parseNodeConfig makes a name of any host name", async () => {
+  for (
+    const [hostname, name] of [
+      ["Adas-MBP.local", "Adas-MBP"],
+      ["-weird_", "weird_"],
+      ["", "node"],
+      ["a/b:c", "a-b-c"],
+      ["…", "node"],
+    ] as const
+  ) {
+    assert.equal((await ok({ hostname })).config.name, name);
+  }
+});
+
+Deno.test("parseNodeConfig shows no secret in any line, notice or print of the config", async () => {
+  const secretNames = [
+    "COVEY_CLUSTER_SECRET",
+    "COVEY_CLUSTER_SECRET_PREVIOUS",
+    "CSGHUB_LITE_CLUSTER_SECRET",
+    "COVEY_API_KEYS",
+    "COVEY_DATABASE_URL",
+    "COVEY_REDIS_URL",
+    "OPENAI_API_KEY",
+    "HF_TOKEN",
+  ];
+  const core = fc.string({
+    minLength: 10,
+    maxLength: 24,
+    unit: "grapheme-ascii",
+  })
+    .filter((text) => text.trim() === text && !/[,"\\\s/]/.test(text));
+  const secret = fc.oneof(
+    core,
+    core.map((text) => `postgres://u:${text}@h/d`),
+    core.map((text) => `${text}\n${text}`),
+    core.map((text) => text.repeat(100)),
+  );
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.constantFrom(...secretNames), secret, { minKeys: 1 }),
+      fc.constantFrom("env", "file", "flags", "secretFile"),
+      async (secrets, way) => {
+        const keyOf = (name: string) =>
+          name.replace("COVEY_", "").toLowerCase().replace(
+            /_(.)/g,
+            (_, letter: string) => letter.toUpperCase(),
+          );
+        const entries = Object.entries(secrets);
+        const result = await parse(
+          way === "env" ? { env: secrets } : way === "file"
+            ? {
+              file: JSON.stringify(
+                Object.fromEntries(
+                  entries.map(([name, value]) => [keyOf(name), value]),
+                ),
+              ),
+            }
+            : way === "flags"
+            ? {
+              flags: entries.flatMap(([name, value]) => [
+                `--${
+                  name.replace("COVEY_", "").toLowerCase().replaceAll("_", "-")
+                }=${value}`,
+              ]),
+            }
+            : {
+              env: Object.fromEntries(
+                entries.map(([name], at) => [`${name}_FILE`, `/s/${at}`]),
+              ),
+              files: Object.fromEntries(
+                entries.map(([, value], at) => [`/s/${at}`, value]),
+              ),
+            },
+        );
+        if (result.kind === "bad") refused++;
+        const shown = result.kind === "bad" ? result.line : [
+          ...result.notices,
+          JSON.stringify(result.config),
+          Deno.inspect(result.config, { depth: 9 }),
+        ].join("\n");
+        for (const value of Object.values(secrets)) {
+          assert(!shown.includes(value.slice(-10)), `${way}: ${shown}`);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+  assert(refused > 20, "the property never saw a refusal");
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { apiOrigin } from "../../src/config/api_origin.ts";
+import { describeSettings } from "../../src/config/describe_settings.ts";
+import {
+  findPlatformDataDir,
+  resolvePath,
+} from "../../src/config/folder_path.ts";
+import { FILE_KEYS, FLAGS } from "../../src/config/setting_names.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
+
+Deno.test("SETTINGS has as keys the names that covey.jsonc uses", () => {
+  for (const [key, setting] of Object.entries(SETTINGS)) {
+    assert.equal(FILE_KEYS.get(key)?.setting, setting, key);
+  }
+});
+
+Deno.test("SETTINGS accepts the fallback it documents", () => {
+  for (
+    const { variable, fallback, fallbackText, parse } of Object.values(SETTINGS)
+  ) {
+    const verdict = parse(fallbackText);
+    // Fallbacks in words ("unset") may read as anything; plain values must agree.
+    if (
+      /^(?:[0-9a-z_.]+)$/.test(fallbackText) && fallback !== null &&
+      !Array.isArray(fallback)
+    ) {
+      assert.deepEqual(
+        verdict,
+        { kind: "accepted", value: fallback },
+        variable,
+      );
+    }
+  }
+});
+
+Deno.test("describeSettings lists every flag and no flag for a secret's text", () => {
+  const text = describeSettings();
+  for (const [flag, { setting }] of FLAGS) {
+    if (setting.later === undefined) assert(text.includes(flag), flag);
+    assert(text.includes(setting.variable), setting.variable);
+  }
+  assert(!/--cluster-secret(?!-)/.test(text));
+  assert(text.split("\n").every((line) => line.length <= 120));
+});
+
+Deno.test("findPlatformDataDir follows each platform's custom", () => {
+  for (
+    const [os, env, wanted] of [
+      ["linux", { HOME: "/home/a" }, "/home/a/.local/share/covey"],
+      ["linux", { HOME: "/home/a", XDG_DATA_HOME: "/x" }, "/x/covey"],
+      [
+        "linux",
+        { HOME: "/home/a", XDG_DATA_HOME: "x" },
+        "/home/a/.local/share/covey",
+      ],
+      [
+        "darwin",
+        { HOME: "/Users/a", XDG_DATA_HOME: "/x" },
+        "/Users/a/Library/Application Support/Covey",
+      ],
+      ["linux", {}, null],
+      ["darwin", { HOME: "relative" }, null],
+    ] as const
+  ) assert.equal(findPlatformDataDir(os, env), wanted);
+});
+
+Deno.test("resolvePath makes any path absolute", () => {
+  for (
+    const [path, wanted] of [
+      ["a", "/base/a"],
+      ["./a//b/", "/base/a/b"],
+      ["../../../a", "/a"],
+      ["/x/./y", "/x/y"],
+      ["~", "/home/a"],
+      ["~/y", "/home/a/y"],
+      ["~ada", "/base/~ada"],
+    ] as const
+  ) assert.equal(resolvePath(path, "/base", "/home/a"), wanted);
+});
+
+Deno.test("apiOrigin names loopback where the API listens on all addresses", () => {
+  for (
+    const [host, wanted] of [
+      ["0.0.0.0", "http://127.0.0.1:1"],
+      ["::", "http://[::1]:1"],
+      ["192.0.2.1", "http://192.0.2.1:1"],
+      ["fd00::1", "http://[fd00::1]:1"],
+    ] as const
+  ) assert.equal(apiOrigin([{ host, port: 1 }]), wanted);
+});
