@@ -15,7 +15,8 @@ import {
 } from "./precedence.ts";
 import type { Setting } from "./setting.ts";
 import { SETTING_LIST } from "./setting_names.ts";
-import { NODE_NAME, SETTINGS, type SettingValues } from "./settings.ts";
+import type { SettingValues } from "./setting_values.ts";
+import { NODE_NAME, SETTINGS } from "./settings.ts";
 
 /** Everything an operator may have said, and what is needed to read it. */
 export interface ConfigSources {

@@ -6,8 +6,7 @@ export const SECRET_LEAST_LENGTH = 16;
 /** Fewest different characters of a cluster secret. */
 export const SECRET_LEAST_DISTINCT = 8;
 const LONGEST = 1_024;
-// deno-lint-ignore no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL = /\p{Cc}/u;
 
 /** What a cluster secret must be. */
 export const SECRET_FORMS =

@@ -1,14 +1,6 @@
-import type { LogLevel, Secret, StaticPeer } from "../domain/mod.ts";
-import {
-  host,
-  type HostAndPort,
-  hostAndPort,
-  ipAddress,
-  port,
-  staticPeer,
-} from "./address.ts";
+import type { Secret } from "../domain/mod.ts";
+import { host, hostAndPort, ipAddress, port, staticPeer } from "./address.ts";
 import { duration, DURATION_FORMS } from "./duration.ts";
-import type { EngineChoice } from "./node_config.ts";
 import {
   matching,
   oneOf,
@@ -26,57 +18,7 @@ import {
   SECRET_FORMS,
 } from "./secret_strength.ts";
 import { accept, listOf, refuse, type Setting } from "./setting.ts";
-
-/** What every setting means once it is read; the names are the keys of covey.jsonc. */
-export interface SettingValues {
-  readonly host: readonly HostAndPort[];
-  readonly port: number;
-  readonly dataDir: string | null;
-  readonly modelsDir: string | null;
-  readonly clusterSecret: Secret | null;
-  readonly clusterSecretPrevious: Secret | null;
-  readonly linkHost: string;
-  readonly linkPort: number;
-  readonly advertise: readonly string[];
-  readonly peers: readonly StaticPeer[];
-  readonly mdnsInterfaces: readonly string[] | null;
-  readonly routing: "local_first" | "balanced";
-  readonly apiKeys: readonly Secret[];
-  readonly allowAnonymous: boolean;
-  readonly allowPlaintext: boolean;
-  readonly tlsCert: string | null;
-  readonly tlsKey: string | null;
-  readonly allowedHosts: readonly string[];
-  readonly allowedOrigins: readonly string[];
-  readonly trustLoopback: boolean;
-  readonly lendProviders: boolean;
-  readonly continue: boolean;
-  readonly upstreams: string | null;
-  readonly providers: readonly string[];
-  readonly openrouterApiKey: Secret | null;
-  readonly anthropicApiKey: Secret | null;
-  readonly geminiApiKey: Secret | null;
-  readonly groqApiKey: Secret | null;
-  readonly cerebrasApiKey: Secret | null;
-  readonly deepseekApiKey: Secret | null;
-  readonly openaiApiKey: Secret | null;
-  readonly name: string | null;
-  readonly tier: number | null;
-  readonly role: "node" | "controller";
-  readonly licence: Secret | null;
-  readonly databaseUrl: Secret | null;
-  readonly redisUrl: Secret | null;
-  readonly engine: EngineChoice;
-  readonly engineThreads: number | null;
-  readonly slots: number | null;
-  readonly context: number | null;
-  readonly keepAlive: number;
-  readonly maxQueue: number;
-  readonly onBattery: "local" | "serve" | "off";
-  readonly logLevel: LogLevel;
-  readonly hfToken: Secret | null;
-  readonly hfEndpoint: string | null;
-}
+import type { SettingValues } from "./setting_values.ts";
 
 const ROLES = ["node", "controller"] as const;
 const ROUTINGS = ["local_first", "balanced"] as const;
@@ -96,8 +38,7 @@ const PROVIDERS = [
 /** Names of nodes: what people type after `node:`, so no slash and no colon. */
 export const NODE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,62}$/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-// deno-lint-ignore no-control-regex
-const PATH = /^[^\u0000-\u001f\u007f]{1,1024}$/;
+const PATH = /^\P{Cc}{1,1024}$/u;
 const INTERFACE = /^[a-z0-9][a-z0-9_.:%@-]{0,63}$/i;
 const ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[^\s\/?#@,"]{1,261}$/;
 const UPSTREAM =
