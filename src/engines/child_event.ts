@@ -1,0 +1,68 @@
+import * as z from "zod";
+
+/** What an engine process tells on its standard output, one JSON object a line. */
+export type ChildEvent =
+  /** It accepts connections; the model is not loaded yet. */
+  | { readonly kind: "listening" }
+  /** Part of the load that is done, 0 to 1. */
+  | { readonly kind: "loading"; readonly progress: number }
+  | {
+    readonly kind: "ready";
+    /** Tokens of context a slot has. */
+    readonly contextLength: number;
+    readonly slots: number;
+  }
+  /** It gives up and says why; it exits next. */
+  | { readonly kind: "failed"; readonly reason: string };
+
+const LONGEST_REASON = 500;
+
+const schema = z.discriminatedUnion("event", [
+  z.object({ event: z.literal("listening") }),
+  z.object({ event: z.literal("loading"), progress: z.number() }),
+  z.object({
+    event: z.literal("ready"),
+    contextLength: z.int().positive(),
+    slots: z.int().positive(),
+  }),
+  z.object({ event: z.literal("failed"), reason: z.string() }),
+]);
+
+/**
+ * Parse a line of an engine process.
+ *
+ * @param line The line.
+ * @returns The event, or undefined for anything else it printed.
+ */
+export function parseChildEvent(line: string): ChildEvent | undefined {
+  let json: unknown;
+  try {
+    json = JSON.parse(line);
+  } catch {
+    // Libraries print to standard output too: what is no JSON is no event.
+    return undefined;
+  }
+  const { data, success } = schema.safeParse(json);
+  if (!success) return undefined;
+  switch (data.event) {
+    case "listening":
+      return { kind: "listening" };
+    case "loading":
+      return {
+        kind: "loading",
+        progress: Math.min(Math.max(data.progress, 0), 1),
+      };
+    case "ready":
+      return {
+        kind: "ready",
+        contextLength: data.contextLength,
+        slots: data.slots,
+      };
+    case "failed":
+      return { kind: "failed", reason: data.reason.slice(0, LONGEST_REASON) };
+    default: {
+      const never: never = data;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import type { Log } from "../domain/mod.ts";
+import type { Clock, Processes, SpawnOptions } from "../platform/mod.ts";
+
+/** What is needed to start one process, made anew for every start. */
+export interface Launch<Channel extends AsyncDisposable> {
+  readonly spawn: SpawnOptions;
+  /** First line for the process: what it asks its callers for. */
+  readonly token: string;
+  /** The way to talk to it; disposed of once it is gone. */
+  readonly channel: Channel;
+}
+
+/** What a supervisor is built from. */
+export interface SupervisorOptions<Channel extends AsyncDisposable> {
+  /** Name of what the process serves, for the log and for messages. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly processes: Pick<Processes, "spawn">;
+  /**
+   * Get ready for a start.
+   *
+   * @param signal Aborted when the start is called off.
+   * @throws {Fault} When it can not be started; the message is passed on.
+   */
+  readonly prepare: (signal: AbortSignal) => Promise<Launch<Channel>>;
+  /** Time a load may take. */
+  readonly loadDeadlineMs: number;
+  /** Idle time before the process is stopped; `Infinity` for never. */
+  readonly keepAliveMs: number;
+  /** Time between SIGTERM and SIGKILL; 3 s unless given. */
+  readonly stopGraceMs?: number;
+}
+
+/** The right to use a ready process. As long as it is held, the process is not idle. */
+export interface Lease<Channel> extends Disposable {
+  readonly channel: Channel;
+  /** Aborts with a `Fault` once the process is gone. */
+  readonly died: AbortSignal;
+}
+
+/** A snapshot for views; never a reason to act. */
+export type SupervisorStatus =
+  | { readonly state: "stopped" }
+  | {
+    readonly state: "starting";
+    readonly elapsedMs: number;
+    /** Part of the load that is done, 0 to 1. */
+    readonly progress: number;
+  }
+  | {
+    readonly state: "ready";
+    /** From the start of the process to its readiness. */
+    readonly loadTimeMs: number;
+    /** Tokens of context a slot has. */
+    readonly contextLength: number;
+    readonly slots: number;
+    readonly inUse: boolean;
+    /** Monotonic time at which it was last let go. */
+    readonly lastUsedMs: number;
+  }
+  | { readonly state: "stopping" }
+  | {
+    readonly state: "failed";
+    readonly reason: string;
+    readonly retryInMs: number;
+  };

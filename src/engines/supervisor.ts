@@ -1,0 +1,380 @@
+import { Fault } from "../domain/mod.ts";
+import { backOffMs } from "./back_off.ts";
+import type { ChildEvent } from "./child_event.ts";
+import { runChild } from "./child_run.ts";
+import type {
+  Lease,
+  SupervisorOptions,
+  SupervisorStatus,
+} from "./supervision.ts";
+
+const STOP_GRACE_MS = 3_000;
+/** After so long in health a crash counts as the first one. */
+const HEALTHY_AFTER_MS = 60_000;
+
+type State<Channel> =
+  | { readonly state: "stopped" }
+  | {
+    readonly state: "starting";
+    readonly job: Job<Channel>;
+    readonly progress: number;
+  }
+  | {
+    readonly state: "ready";
+    readonly job: Job<Channel>;
+    readonly lease: { readonly channel: Channel; readonly died: AbortSignal };
+    readonly readyMs: number;
+    readonly contextLength: number;
+    readonly slots: number;
+  }
+  | { readonly state: "stopping"; readonly job: Job<Channel> }
+  | {
+    readonly state: "failed";
+    readonly reason: string;
+    readonly retryAtMs: number;
+  };
+
+/** One start and all that comes of it. */
+interface Job<Channel> {
+  readonly startedMs: number;
+  /** Settles when the process is ready, or will never be. */
+  readonly ready: PromiseWithResolvers<void>;
+  /** Aborted to call the whole thing off. */
+  readonly stopping: AbortController;
+  /** Aborted once the process is gone. */
+  readonly died: AbortController;
+  /** Resolves when everything is cleaned up. Never rejects. */
+  readonly ended: PromiseWithResolvers<void>;
+  channel: Channel | null;
+}
+
+/**
+ * Owns one process's life: starts it on demand, shares one start between all
+ * who ask, backs off after failures and stops it when idle. Its one writer:
+ * callers ask for a state and never look first and act then.
+ */
+export class Supervisor<Channel extends AsyncDisposable>
+  implements AsyncDisposable {
+  readonly #options: SupervisorOptions<Channel>;
+  #state: State<Channel> = { state: "stopped" };
+  #failures = 0;
+  /** Leases out, and callers who wait for one. */
+  #users = 0;
+  #lastUsedMs = 0;
+  #idle: Disposable | null = null;
+  #closed = false;
+  /** Jobs that have not cleaned up yet; more than one only around a restart. */
+  readonly #jobs = new Set<Promise<void>>();
+
+  constructor(options: SupervisorOptions<Channel>) {
+    this.#options = options;
+  }
+
+  /** Where things stand. */
+  status(): SupervisorStatus {
+    const state = this.#state;
+    const nowMs = this.#options.clock.monotonic();
+    switch (state.state) {
+      case "stopped":
+      case "stopping":
+        return { state: state.state };
+      case "starting":
+        return {
+          state: "starting",
+          elapsedMs: nowMs - state.job.startedMs,
+          progress: state.progress,
+        };
+      case "ready":
+        return {
+          state: "ready",
+          loadTimeMs: state.readyMs - state.job.startedMs,
+          contextLength: state.contextLength,
+          slots: state.slots,
+          inUse: this.#users > 0,
+          lastUsedMs: this.#lastUsedMs,
+        };
+      case "failed": {
+        const retryInMs = state.retryAtMs - nowMs;
+        // The next caller may try again: that is as good as stopped.
+        if (retryInMs <= 0) return { state: "stopped" };
+        return { state: "failed", reason: state.reason, retryInMs };
+      }
+      default: {
+        const never: never = state;
+        return never;
+      }
+    }
+  }
+
+  /**
+   * Have the process running and keep it so until the lease is disposed of.
+   *
+   * @param signal Aborting it ends this caller's wait, never the load.
+   * @throws {Fault} When the process can not be had.
+   */
+  async ensureReady(signal: AbortSignal): Promise<Lease<Channel>> {
+    this.#enter();
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const lease = await this.#step(signal);
+        if (lease !== null) return { ...lease, [Symbol.dispose]: this.#exit() };
+      }
+    } catch (error) {
+      this.#leave();
+      throw error;
+    }
+  }
+
+  /**
+   * Stop the process, unless somebody uses it or waits for it.
+   *
+   * @returns Whether it is stopped.
+   */
+  async stopIfIdle(): Promise<boolean> {
+    if (this.#users > 0) return false;
+    await this.stop();
+    return true;
+  }
+
+  /** Stop the process, whoever uses it, and forget earlier failures. */
+  async stop(): Promise<void> {
+    const state = this.#state;
+    switch (state.state) {
+      case "stopped":
+        return;
+      case "failed":
+        this.#failures = 0;
+        this.#state = { state: "stopped" };
+        return;
+      case "starting":
+      case "ready":
+        this.#callOff(state.job);
+        await state.job.ended.promise;
+        return;
+      case "stopping":
+        await state.job.ended.promise;
+        return;
+      default: {
+        const never: never = state;
+        return never;
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await this.stop();
+    await Promise.all(this.#jobs);
+  }
+
+  /** One step towards readiness; null when another look is needed. */
+  async #step(
+    signal: AbortSignal,
+  ): Promise<{ channel: Channel; died: AbortSignal } | null> {
+    const state = this.#state;
+    if (this.#closed) {
+      throw new Fault("shutting_down", "This node is shutting down");
+    }
+    switch (state.state) {
+      case "stopped":
+        this.#start();
+        return null;
+      case "failed": {
+        const retryAfterMs = state.retryAtMs - this.#options.clock.monotonic();
+        if (retryAfterMs > 0) {
+          throw new Fault("engine_failed", state.reason, { retryAfterMs });
+        }
+        this.#start();
+        return null;
+      }
+      case "starting":
+        await orAborted(state.job.ready.promise, signal);
+        return null;
+      case "stopping":
+        await orAborted(state.job.ended.promise, signal);
+        return null;
+      case "ready":
+        return state.lease;
+      default: {
+        const never: never = state;
+        return never;
+      }
+    }
+  }
+
+  #start(): void {
+    const job: Job<Channel> = {
+      startedMs: this.#options.clock.monotonic(),
+      ready: Promise.withResolvers(),
+      stopping: new AbortController(),
+      died: new AbortController(),
+      ended: Promise.withResolvers(),
+      channel: null,
+    };
+    // Those who wait see the rejection; a load nobody waits for any more may fail alone.
+    job.ready.promise.catch(() => {});
+    this.#state = { state: "starting", job, progress: 0 };
+    const running = this.#run(job).then(() => {
+      this.#jobs.delete(running);
+      job.ended.resolve();
+    });
+    this.#jobs.add(running);
+  }
+
+  /** From preparation to the end of the process and of what it used. Never rejects. */
+  async #run(job: Job<Channel>): Promise<void> {
+    const { clock, log, name, prepare, processes } = this.#options;
+    const { loadDeadlineMs, stopGraceMs = STOP_GRACE_MS } = this.#options;
+    const stopping = job.stopping.signal;
+    try {
+      const launch = await prepare(stopping);
+      await using channel = launch.channel;
+      job.channel = channel;
+      stopping.throwIfAborted();
+      const child = processes.spawn(launch.spawn);
+      log.info("Starting an engine", { model: name, pid: child.pid });
+      const reason = await runChild({
+        child,
+        name,
+        token: launch.token,
+        clock,
+        log,
+        stopping,
+        stopGraceMs,
+        loadDeadlineMs,
+        onEvent: (event) => this.#hear(job, event),
+      });
+      this.#finish(job, `The engine of ${JSON.stringify(name)} ${reason}`);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!stopping.aborted) {
+        log.error("Failed to start an engine", { model: name, reason });
+      }
+      this.#finish(
+        job,
+        error instanceof Fault
+          ? error.message
+          : `The engine of ${JSON.stringify(name)} could not be started`,
+      );
+    }
+  }
+
+  #hear(job: Job<Channel>, event: ChildEvent): void {
+    const state = this.#state;
+    const { clock, log, name } = this.#options;
+    if (state.state !== "starting" || state.job !== job) return;
+    switch (event.kind) {
+      case "listening":
+      case "failed":
+        return;
+      case "loading":
+        this.#state = { ...state, progress: event.progress };
+        return;
+      case "ready": {
+        if (job.channel === null) return;
+        const readyMs = clock.monotonic();
+        this.#state = {
+          state: "ready",
+          job,
+          lease: { channel: job.channel, died: job.died.signal },
+          readyMs,
+          contextLength: event.contextLength,
+          slots: event.slots,
+        };
+        log.info("An engine is ready", {
+          model: name,
+          loadTimeMs: Math.round(readyMs - job.startedMs),
+        });
+        job.ready.resolve();
+        if (this.#users === 0) this.#startIdling();
+        return;
+      }
+      default: {
+        const never: never = event;
+        return never;
+      }
+    }
+  }
+
+  /** Take note of a job's end, once, and tell all who depend on it. */
+  #finish(job: Job<Channel>, message: string): void {
+    if (job.died.signal.aborted) return;
+    const state = this.#state;
+    const nowMs = this.#options.clock.monotonic();
+    this.#stopIdling();
+    if (job.stopping.signal.aborted) {
+      this.#state = { state: "stopped" };
+    } else {
+      const healthy = state.state === "ready" &&
+        nowMs - state.readyMs >= HEALTHY_AFTER_MS;
+      this.#failures = healthy ? 1 : this.#failures + 1;
+      const retryAtMs = nowMs + backOffMs(this.#failures);
+      this.#state = { state: "failed", reason: message, retryAtMs };
+    }
+    const fault = this.#closed
+      ? new Fault("shutting_down", "This node is shutting down")
+      : new Fault("engine_failed", message);
+    job.died.abort(fault);
+    job.ready.reject(fault);
+  }
+
+  /** Begin to stop; the job's `ended` tells when that is done. */
+  #callOff(job: Job<Channel>): void {
+    this.#stopIdling();
+    this.#state = { state: "stopping", job };
+    job.stopping.abort();
+  }
+
+  #enter(): void {
+    this.#users++;
+    this.#stopIdling();
+  }
+
+  #exit(): () => void {
+    let held = true;
+    return () => {
+      if (held) this.#leave();
+      held = false;
+    };
+  }
+
+  #leave(): void {
+    this.#users--;
+    this.#lastUsedMs = this.#options.clock.monotonic();
+    if (this.#users === 0 && this.#state.state === "ready") this.#startIdling();
+  }
+
+  #stopIdling(): void {
+    this.#idle?.[Symbol.dispose]();
+    this.#idle = null;
+  }
+
+  #startIdling(): void {
+    const { clock, keepAliveMs, log, name } = this.#options;
+    this.#stopIdling();
+    if (!Number.isFinite(keepAliveMs)) return;
+    this.#idle = clock.after(keepAliveMs, () => {
+      const state = this.#state;
+      if (this.#users > 0 || state.state !== "ready") return;
+      log.info("Unloading an idle model", { model: name });
+      this.#callOff(state.job);
+    });
+  }
+}
+
+/** Wait for a promise, or until the signal's reason ends the wait. */
+async function orAborted<Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
