@@ -20,6 +20,8 @@ import {
   encodeMessage,
   NONCE_BYTES,
   parseAdmissionReply,
+  PAYLOAD_LIMIT_BYTES,
+  UNPROVED_LIMIT_BYTES,
 } from "./messages.ts";
 
 /** Longest time for a whole exchange; the other side keeps a run for 10 s. */
@@ -109,7 +111,10 @@ async function ask(
       outcome: failed(deadline.aborted ? "timeout" : "unreachable", error),
     };
   }
-  const reply = parseAdmissionReply(bytes);
+  const reply = parseAdmissionReply(
+    bytes,
+    request.step === "present" ? PAYLOAD_LIMIT_BYTES : UNPROVED_LIMIT_BYTES,
+  );
   if (reply === undefined) {
     return { step: "failed", outcome: failed("no_match") };
   }

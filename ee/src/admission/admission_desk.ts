@@ -52,7 +52,8 @@ export interface AdmissionDeskOptions {
   readonly own: KeyHash;
   /**
    * The password of one way in, asked once per run; null when that way is
-   * closed. A stranger cannot tell null from a password it does not know.
+   * closed. A stranger cannot tell null from a password it does not know. The
+   * promise settles within a second or so: it may wait for a derivation.
    */
   readonly passwordOf: (kind: AdmissionKind) => Promise<Uint8Array | null>;
   /**
@@ -81,7 +82,9 @@ interface OpenRun {
  */
 export class AdmissionDesk {
   readonly #options: AdmissionDeskOptions;
+  /** Failed proofs, apart from noise, so that noise cannot hide a guess. */
   readonly #failures: FailureLog;
+  readonly #noise: FailureLog;
   readonly #bucket: TokenBucket;
   /** Oldest first. A run leaves the table before its message is looked at. */
   readonly #runs = new Map<KeyHash, OpenRun>();
@@ -93,6 +96,7 @@ export class AdmissionDesk {
   constructor(options: AdmissionDeskOptions) {
     this.#options = options;
     this.#failures = new FailureLog(options.log);
+    this.#noise = new FailureLog(options.log);
     this.#bucket = new TokenBucket(
       RUNS_PER_SECOND,
       RUNS_PER_SECOND,
@@ -146,18 +150,27 @@ export class AdmissionDesk {
   ): Promise<AdmissionReply> {
     this.#expire();
     if (peer.keyHash === this.#options.own) return { step: "refused" };
-    const request = body.length <= this.bodyLimitBytes(peer.keyHash)
-      ? parseAdmissionRequest(body)
-      : undefined;
+    const request = parseAdmissionRequest(
+      body,
+      this.bodyLimitBytes(peer.keyHash),
+    );
     if (request === undefined) {
       this.#runs.delete(peer.keyHash);
-      return this.#fail("A node sent an admission message that is none", peer);
+      return this.#refuse(
+        this.#noise,
+        "A node sent an admission message that is none",
+        peer,
+      );
     }
     if (request.step === "hello") return await this.#open(request, peer);
     const open = this.#runs.get(peer.keyHash);
     this.#runs.delete(peer.keyHash);
     if (open === undefined || open.run !== request.run) {
-      return this.#fail("A node spoke of an admission run that is over", peer);
+      return this.#refuse(
+        this.#noise,
+        "A node spoke of an admission run that is over",
+        peer,
+      );
     }
     switch (open.progress.state) {
       case "greeted":
@@ -220,7 +233,8 @@ export class AdmissionDesk {
   ): AdmissionReply {
     const step = answerConfirm(progress, request, open.group);
     if (step === undefined) {
-      return this.#fail(
+      return this.#refuse(
+        this.#failures,
         `A node failed to prove that it knows the ${open.kind}`,
         peer,
       );
@@ -237,7 +251,11 @@ export class AdmissionDesk {
   ): Promise<AdmissionReply> {
     const payload = readPayload(progress, request);
     if (payload === undefined) {
-      return this.#fail("A node garbled its admission", peer);
+      return this.#refuse(
+        this.#failures,
+        "A node garbled its admission",
+        peer,
+      );
     }
     const verdict = await this.#options.admit(
       { keyHash: peer.keyHash, address: peer.address, kind: open.kind },
@@ -266,8 +284,12 @@ export class AdmissionDesk {
     }
   }
 
-  #fail(message: string, peer: AdmissionPeer): AdmissionReply {
-    this.#failures.note(
+  #refuse(
+    log: FailureLog,
+    message: string,
+    peer: AdmissionPeer,
+  ): AdmissionReply {
+    log.note(
       message,
       peer.keyHash,
       peer.address,

@@ -119,31 +119,30 @@ const verdictSchema = z.discriminatedUnion("kind", [
  * Parse what a peer asked.
  *
  * @param bytes Anything.
+ * @param limitBytes Most bytes the request may have at this step.
  * @returns The request, or undefined when the bytes are none; fields that this
  *   version does not know are ignored.
  */
 export function parseAdmissionRequest(
   bytes: Uint8Array,
+  limitBytes: number,
 ): AdmissionRequest | undefined {
-  const json = parseBoundedJson(bytes);
-  const parsed = requestSchema.safeParse(json);
-  if (!parsed.success) return undefined;
-  if (parsed.data.step !== "present" && bytes.length > UNPROVED_LIMIT_BYTES) {
-    return undefined;
-  }
-  return parsed.data;
+  const parsed = requestSchema.safeParse(parseBoundedJson(bytes, limitBytes));
+  return parsed.success ? parsed.data : undefined;
 }
 
 /**
  * Parse what a peer answered.
  *
  * @param bytes Anything.
+ * @param limitBytes Most bytes the answer may have at this step.
  * @returns The reply, or undefined when the bytes are none.
  */
 export function parseAdmissionReply(
   bytes: Uint8Array,
+  limitBytes: number,
 ): AdmissionReply | undefined {
-  const parsed = replySchema.safeParse(parseBoundedJson(bytes));
+  const parsed = replySchema.safeParse(parseBoundedJson(bytes, limitBytes));
   return parsed.success ? parsed.data : undefined;
 }
 
@@ -207,8 +206,11 @@ function hex(bytes: number) {
   );
 }
 
-function parseBoundedJson(bytes: Uint8Array): JsonValue | undefined {
-  if (bytes.length > PAYLOAD_LIMIT_BYTES) return undefined;
+function parseBoundedJson(
+  bytes: Uint8Array,
+  limitBytes: number,
+): JsonValue | undefined {
+  if (bytes.length > limitBytes) return undefined;
   try {
     return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
