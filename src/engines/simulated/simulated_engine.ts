@@ -1,0 +1,336 @@
+import {
+  type Attempt,
+  type Capability,
+  type Engine,
+  type EngineAnswer,
+  type EngineView,
+  Fault,
+  type LoadState,
+  type NodeId,
+  type Offer,
+  type QueueReport,
+  type StartResult,
+} from "../../domain/mod.ts";
+import type { Clock, Entropy } from "../../platform/mod.ts";
+import { LaneClock } from "./lane_clock.ts";
+import { errorAnswer } from "./simulated_dialect.ts";
+import { simulateEmbeddings } from "./simulated_embedding.ts";
+import { jsonAnswer, type RunPlan, SimulatedRun } from "./simulated_run.ts";
+import type {
+  SimulatedModel,
+  SimulatedSettings,
+} from "./simulated_settings.ts";
+
+/** Length of an answer nobody bounded. */
+const DEFAULT_OUTPUT_TOKENS = 64;
+const MOST_WAITING = 1_024;
+/** Farthest a noisy service time strays, in standard deviations. */
+const MOST_DEVIATIONS = 3;
+const LEAST_FACTOR = 0.05;
+
+/** What a simulated engine is built from. */
+export interface SimulatedEngineOptions {
+  readonly config: SimulatedSettings;
+  readonly clock: Clock;
+  /** Draws noise, faults and ids. */
+  readonly entropy: Entropy;
+  readonly node: NodeId;
+  readonly nodeName: string;
+}
+
+/**
+ * An engine that computes nothing and takes the time it is told to: load,
+ * prefill, decode and slots as configured, answers of numbered words. For
+ * tests, benchmarks and capacity planning.
+ *
+ * @param options Ports and settings. Each model has its own slots, as if it
+ * had a device to itself.
+ * @returns The engine. Disposing of it breaks off what runs.
+ * @throws {TypeError} When a model has a capability that is not simulated.
+ */
+export function createSimulatedEngine(
+  options: SimulatedEngineOptions,
+): Engine & AsyncDisposable {
+  return new SimulatedEngine(options);
+}
+
+interface Lane {
+  readonly model: SimulatedModel;
+  readonly capabilities: readonly Capability[];
+  readonly clock: LaneClock;
+}
+
+class SimulatedEngine implements Engine, AsyncDisposable {
+  readonly node: NodeId;
+  readonly nodeName: string;
+  readonly id: string;
+  readonly #options: SimulatedEngineOptions;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #runs = new Set<SimulatedRun>();
+  readonly #closing = new AbortController();
+
+  constructor(options: SimulatedEngineOptions) {
+    this.#options = options;
+    this.node = options.node;
+    this.nodeName = options.nodeName;
+    this.id = options.config.id;
+    for (const model of options.config.models) {
+      this.#lanes.set(model.id, {
+        model,
+        capabilities: capabilitiesOf(model),
+        clock: new LaneClock(options.clock, {
+          loadMs: model.loadMs,
+          slots: model.slots,
+          tokenMs: 1_000 / model.decodeTokensPerSecond,
+          batchSlowdown: model.batchSlowdown,
+        }),
+      });
+    }
+  }
+
+  view(): EngineView {
+    return {
+      availability: this.#closing.signal.aborted
+        ? { kind: "unavailable", reason: "The node is shutting down" }
+        : { kind: "available" },
+      hop: { medianMs: 0, jitterMs: 0 },
+      offers: [...this.#lanes.values()].map((lane) => this.#offer(lane)),
+      dispatchesSeen: Infinity,
+    };
+  }
+
+  async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    const lane = this.#lanes.get(attempt.model);
+    if (this.#closing.signal.aborted) {
+      return refuse("draining", "The node is shutting down", null);
+    }
+    if (lane === undefined) {
+      return refuse(
+        "model_not_here",
+        `The engine "${this.id}" has no model "${attempt.model}"`,
+        null,
+      );
+    }
+    if (!lane.capabilities.includes(attempt.request.capability)) {
+      throw new Fault(
+        "wrong_capability",
+        `The model "${attempt.model}" does not do ${attempt.request.capability}`,
+      );
+    }
+    if (lane.clock.lane.waiting >= MOST_WAITING) {
+      return refuse("queue_full", "The simulated queue is full", 1_000);
+    }
+    const given = await this.#givenAnswer(lane, attempt);
+    signal.throwIfAborted();
+    const answer = given?.kind === "now"
+      ? () => this.#answerLater(given.answer, signal)
+      : this.#enter(lane, attempt, given?.plan ?? null, signal);
+    return { kind: "accepted", queue: this.#queue(lane), answer };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const fault = new Fault("shutting_down", "This node is shutting down");
+    this.#closing.abort(fault);
+    const runs = [...this.#runs];
+    for (const run of runs) run.fail(fault);
+    await Promise.all(runs.map((run) => run.over));
+    for (const lane of this.#lanes.values()) lane.clock[Symbol.dispose]();
+  }
+
+  #offer(lane: Lane): Offer {
+    const { model } = lane;
+    const { lane: { loadedMs }, lane: simulated } = lane.clock;
+    return {
+      model: model.id,
+      root: null,
+      capabilities: lane.capabilities,
+      features: [],
+      contextLength: model.contextLength,
+      sizeBytes: null,
+      state: this.#loadState(model, loadedMs),
+      device: `${this.id}/${model.id}`,
+      queue: this.#queue(lane),
+      rates: {
+        prefillTokensPerSecond: model.prefillTokensPerSecond,
+        tpotMs: Array.from(
+          { length: model.slots },
+          (_, at) => simulated.tokenMs(at + 1),
+        ),
+        loadTimeMs: model.loadMs,
+        observations: 0,
+        typicalError: model.noise,
+        expectedOutputTokens: DEFAULT_OUTPUT_TOKENS,
+      },
+    };
+  }
+
+  #loadState(model: SimulatedModel, loadedMs: number | null): LoadState {
+    if (loadedMs === null) return { kind: "cold" };
+    const remainingMs = loadedMs - this.#options.clock.monotonic();
+    return remainingMs > 0
+      ? { kind: "loading", remainingMs }
+      : { kind: "warm", loadTimeMs: model.loadMs };
+  }
+
+  #queue(lane: Lane): QueueReport {
+    return {
+      slots: lane.model.slots,
+      runningMs: lane.clock.lane.runningMs(this.#options.clock.monotonic()),
+      waitingMs: lane.clock.lane.waitingMs(),
+    };
+  }
+
+  /** What needs no sequence of tokens: faults, refusals of the engine, embeddings. */
+  async #givenAnswer(
+    lane: Lane,
+    attempt: Attempt,
+  ): Promise<
+    | { readonly kind: "now"; readonly answer: EngineAnswer }
+    | { readonly kind: "planned"; readonly plan: RunPlan }
+    | null
+  > {
+    const { config, entropy } = this.#options;
+    const { errorRate } = config.faults;
+    const { body, capability, promptTokens } = attempt.request;
+    if (errorRate > 0 && entropy.float() < errorRate) {
+      const message = "The simulated engine failed as told";
+      const json = errorAnswer(500, "server_error", message);
+      return { kind: "now", answer: jsonAnswer(500, json) };
+    }
+    if (capability === "embedding") {
+      const answer = await simulateEmbeddings(
+        attempt.model,
+        body,
+        promptTokens,
+      );
+      return { kind: "planned", plan: { kind: "given", answer } };
+    }
+    if (promptTokens >= lane.model.contextLength) {
+      const json = errorAnswer(
+        400,
+        "exceed_context_size_error",
+        `The prompt has ${promptTokens} tokens, the context ${lane.model.contextLength}`,
+      );
+      return { kind: "now", answer: jsonAnswer(400, json) };
+    }
+    return null;
+  }
+
+  async #answerLater(
+    answer: EngineAnswer,
+    signal: AbortSignal,
+  ): Promise<EngineAnswer> {
+    const { clock, config } = this.#options;
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    if (config.faults.stallMs > 0) {
+      await clock.sleep(config.faults.stallMs, either);
+    }
+    return answer;
+  }
+
+  #enter(
+    lane: Lane,
+    attempt: Attempt,
+    planned: RunPlan | null,
+    signal: AbortSignal,
+  ): () => Promise<EngineAnswer> {
+    const { faults } = this.#options.config;
+    const { model } = lane;
+    const { promptTokens } = attempt.request;
+    const outputTokens = planned === null ? outputTokensOf(model, attempt) : 0;
+    const factor = this.#drawFactor(model.noise);
+    const prefillMs = promptTokens / model.prefillTokensPerSecond * 1_000 *
+      factor;
+    const plan = planned ?? this.#planGeneration(attempt, outputTokens);
+    const run = new SimulatedRun(plan, prefillMs, () => leave());
+    const ticket = lane.clock.add({
+      prefillMs: faults.stallMs + prefillMs,
+      outputTokens,
+      factor,
+      dieAfterTokens: faults.dieAfterTokens,
+      on: (event) => run.hear(event),
+    });
+    const leave = () => ticket[Symbol.dispose]();
+    const onAbort = () => {
+      leave();
+      run.fail(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#runs.add(run);
+    run.over.then(() => {
+      this.#runs.delete(run);
+      signal.removeEventListener("abort", onAbort);
+    });
+    return () => run.head;
+  }
+
+  #planGeneration(attempt: Attempt, outputTokens: number): RunPlan {
+    const { clock, entropy } = this.#options;
+    const { capability, maxOutputTokens, promptTokens, stream } =
+      attempt.request;
+    const chat = capability === "chat";
+    const bounded = maxOutputTokens !== null ||
+      outputTokens < DEFAULT_OUTPUT_TOKENS;
+    return {
+      kind: "generation",
+      stream,
+      finishReason: bounded ? "length" : "stop",
+      frame: {
+        kind: chat ? "chat" : "completion",
+        id: `${chat ? "chatcmpl" : "cmpl"}-${entropy.uuid()}`,
+        created: Math.floor(clock.now() / 1_000),
+        model: attempt.model,
+        promptTokens,
+      },
+    };
+  }
+
+  /** What this request's times are scaled by: normal around 1, cut at both ends. */
+  #drawFactor(noise: number): number {
+    if (noise === 0) return 1;
+    const { entropy } = this.#options;
+    const radius = Math.sqrt(-2 * Math.log(1 - entropy.float()));
+    const normal = radius * Math.cos(2 * Math.PI * entropy.float());
+    const deviations = Math.min(
+      Math.max(normal, -MOST_DEVIATIONS),
+      MOST_DEVIATIONS,
+    );
+    return Math.max(1 + noise * deviations, LEAST_FACTOR);
+  }
+}
+
+function outputTokensOf(model: SimulatedModel, attempt: Attempt): number {
+  const { maxOutputTokens, promptTokens } = attempt.request;
+  return Math.min(
+    maxOutputTokens ?? DEFAULT_OUTPUT_TOKENS,
+    model.contextLength - promptTokens,
+  );
+}
+
+function capabilitiesOf(model: SimulatedModel): readonly Capability[] {
+  switch (model.capability) {
+    case "chat":
+      return ["chat", "completion"];
+    case "completion":
+    case "embedding":
+      return [model.capability];
+    case "rerank":
+    case "transcription":
+    case "speech":
+      throw new TypeError(
+        `Cannot simulate the capability "${model.capability}" of "${model.id}": use "chat", "completion" or "embedding"`,
+      );
+    default: {
+      const never: never = model.capability;
+      return never;
+    }
+  }
+}
+
+function refuse(
+  reason: "draining" | "model_not_here" | "queue_full",
+  message: string,
+  retryAfterMs: number | null,
+): StartResult {
+  return { kind: "refused", reason, message, retryAfterMs };
+}

@@ -1,0 +1,156 @@
+import { type EngineAnswer, Fault, type JsonObject } from "../../domain/mod.ts";
+import {
+  type AnswerEnd,
+  type AnswerFrame,
+  closingChunks,
+  eventBytes,
+  openingChunk,
+  tokenChunk,
+  wholeAnswer,
+} from "./simulated_dialect.ts";
+import type { LaneEvent } from "./simulated_lane.ts";
+
+/** What one answer is made of. */
+export type RunPlan =
+  | {
+    readonly kind: "generation";
+    readonly frame: AnswerFrame;
+    readonly stream: boolean;
+    readonly finishReason: "stop" | "length";
+  }
+  /** An answer that is known beforehand and only takes its time. */
+  | { readonly kind: "given"; readonly answer: JsonObject };
+
+/** One simulated answer on its way: hears what its sequence does and writes it out. */
+export class SimulatedRun {
+  readonly #plan: RunPlan;
+  readonly #prefillMs: number;
+  readonly #head = Promise.withResolvers<EngineAnswer>();
+  readonly #over = Promise.withResolvers<void>();
+  readonly #leave: () => void;
+  #prefilledMs = 0;
+  #tokens = 0;
+  #sink: ReadableStreamDefaultController<Uint8Array> | null = null;
+
+  /**
+   * @param plan What to answer.
+   * @param prefillMs What its prefill takes, without the wait for a slot.
+   * @param leave Called when the client cancels the body.
+   */
+  constructor(plan: RunPlan, prefillMs: number, leave: () => void) {
+    this.#plan = plan;
+    this.#prefillMs = prefillMs;
+    this.#leave = leave;
+    // An attempt that is aborted before its answer is asked for has nobody to tell.
+    this.#head.promise.catch(() => {});
+  }
+
+  /** The answer's head: with the first token of a stream near, or with the whole. */
+  get head(): Promise<EngineAnswer> {
+    return this.#head.promise;
+  }
+
+  /** Resolves when nothing more will come. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  /** Take what the lane says. */
+  hear(event: LaneEvent): void {
+    switch (event.kind) {
+      case "prefilled":
+        this.#prefilledMs = event.atMs;
+        this.#open();
+        return;
+      case "token":
+        this.#tokens = event.number;
+        if (this.#plan.kind === "generation" && this.#sink !== null) {
+          this.#write(tokenChunk(this.#plan.frame, event.number));
+        }
+        return;
+      case "finished":
+        this.#finish(event.atMs);
+        return;
+      case "died":
+        this.fail(
+          new Fault("engine_failed", "The simulated engine died as told", {
+            origin: "engine",
+          }),
+        );
+        return;
+      default: {
+        const never: never = event;
+        return never;
+      }
+    }
+  }
+
+  /** End without an answer, or in the middle of one. */
+  fail(reason: unknown): void {
+    this.#head.reject(reason);
+    this.#sink?.error(reason);
+    this.#sink = null;
+    this.#over.resolve();
+  }
+
+  #open(): void {
+    if (this.#plan.kind !== "generation" || !this.#plan.stream) return;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#sink = controller;
+      },
+      cancel: () => {
+        this.#sink = null;
+        this.#over.resolve();
+        this.#leave();
+      },
+    });
+    this.#head.resolve({
+      status: 200,
+      contentType: "text/event-stream",
+      retryAfter: null,
+      body,
+    });
+    const opening = openingChunk(this.#plan.frame);
+    if (opening !== null) this.#write(opening);
+  }
+
+  #finish(atMs: number): void {
+    const plan = this.#plan;
+    if (plan.kind === "given") {
+      this.#head.resolve(jsonAnswer(200, plan.answer));
+    } else {
+      const end: AnswerEnd = {
+        outputTokens: this.#tokens,
+        finishReason: plan.finishReason,
+        prefillMs: this.#prefillMs,
+        decodeMs: atMs - this.#prefilledMs,
+      };
+      if (plan.stream) this.#close(plan.frame, end);
+      else this.#head.resolve(jsonAnswer(200, wholeAnswer(plan.frame, end)));
+    }
+    this.#over.resolve();
+  }
+
+  #close(frame: AnswerFrame, end: AnswerEnd): void {
+    for (const closing of closingChunks(frame, end)) this.#write(closing);
+    this.#sink?.enqueue(eventBytes("[DONE]"));
+    this.#sink?.close();
+    this.#sink = null;
+  }
+
+  #write(data: JsonObject): void {
+    // An answer is bounded by its tokens, so a slow reader can not pile up more.
+    this.#sink?.enqueue(eventBytes(data));
+  }
+}
+
+/** A whole answer as bytes. */
+export function jsonAnswer(status: number, json: JsonObject): EngineAnswer {
+  return {
+    status,
+    contentType: "application/json",
+    retryAfter: null,
+    body: new Blob([JSON.stringify(json)]).stream(),
+  };
+}
