@@ -89,9 +89,8 @@ export async function loadCpaceGroup(): Promise<CpaceGroup> {
         // Not the encoding of any element: the draft's first abort case.
         return undefined;
       }
-      // The library decodes the neutral element; the draft's second abort case.
-      if (decoded.is0()) return undefined;
       const product = decoded.multiply(scalarNumber(scalar));
+      // The library decodes the neutral element: the draft's second abort case.
       return product.is0() ? undefined : product.toBytes();
     },
   };
