@@ -1,6 +1,10 @@
 import type { ZodType } from "zod";
-import { CAPABILITIES, type Capability } from "../domain/mod.ts";
-import { bad, type BadConfig, escapeMarks } from "./given.ts";
+import {
+  CAPABILITIES,
+  type Capability,
+  escapeUnprintable,
+} from "../domain/mod.ts";
+import { bad, type BadConfig } from "./given.ts";
 import type { EngineConfig } from "./node_config.ts";
 
 /** The engines of covey.jsonc, or what is wrong with them. */
@@ -92,5 +96,5 @@ function pathOf(path: readonly PropertyKey[]): string {
 
 function badEngines(path: string, problem: string): BadConfig {
   const line = `covey.jsonc engines${path}: ${problem}`;
-  return bad("covey.jsonc", escapeMarks(line.slice(0, 400)));
+  return bad("covey.jsonc", escapeUnprintable(line.slice(0, 400)));
 }

@@ -1,5 +1,5 @@
-import { nearestName } from "../domain/mod.ts";
-import { escapeMarks, type Given, type Reading } from "./given.ts";
+import { escapeUnprintable, nearestName } from "../domain/mod.ts";
+import type { Given, Reading } from "./given.ts";
 import { VARIABLES } from "./setting_names.ts";
 
 /**
@@ -24,7 +24,7 @@ export function readEnvironment(
       const hint = near === undefined ? "" : `; did you mean ${near}?`;
       notices.push(
         `${
-          escapeMarks(name.slice(0, 80))
+          escapeUnprintable(name.slice(0, 80))
         } is no variable of Covey and has no effect${hint}`,
       );
     }

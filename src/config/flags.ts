@@ -1,5 +1,5 @@
-import { nearestName } from "../domain/mod.ts";
-import { bad, escapeMarks, type Given, type Reading } from "./given.ts";
+import { escapeUnprintable, nearestName } from "../domain/mod.ts";
+import { bad, type Given, type Reading } from "./given.ts";
 import { flagOf, FLAGS, SETTING_LIST } from "./setting_names.ts";
 
 const TOGGLE_VALUE = /^(?:0|1|true|false)$/i;
@@ -68,6 +68,6 @@ function unknownFlag(name: string): Reading {
     : `did you mean ${near}?`;
   return bad(
     name,
-    `${escapeMarks(name.slice(0, 80))} is no flag of serve; ${hint}`,
+    `${escapeUnprintable(name.slice(0, 80))} is no flag of serve; ${hint}`,
   );
 }

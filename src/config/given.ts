@@ -1,3 +1,4 @@
+import { escapeUnprintable } from "../domain/mod.ts";
 import type { NameMeaning } from "./setting_names.ts";
 
 /** A setting as somebody gave it, before it is read. */
@@ -44,18 +45,5 @@ export function bad(variable: string, line: string): BadConfig {
  */
 export function quote(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
-  return escapeMarks(JSON.stringify(short));
-}
-
-/**
- * Escape what a terminal obeys instead of showing: control characters, line
- * ends and marks of text direction.
- *
- * @param text Any text.
- */
-export function escapeMarks(text: string): string {
-  return text.replace(
-    /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escapeUnprintable(JSON.stringify(short));
 }

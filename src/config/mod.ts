@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { apiOrigin } from "./api_origin.ts";
+export { type ApiAccess, findApiAccess } from "./api_access.ts";
 export { findPlatformDataDir } from "./folder_path.ts";
 export type { BadConfig } from "./given.ts";
 export {

@@ -65,6 +65,7 @@ export type {
   Metrics,
 } from "./metrics.ts";
 export type { InvalidModel, LocalModel, ModelInventory } from "./model.ts";
+export { escapeUnprintable } from "./printable.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {

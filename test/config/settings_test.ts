@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { apiOrigin } from "../../src/config/api_origin.ts";
+import { findApiAccess } from "../../src/config/api_access.ts";
 import { describeSettings } from "../../src/config/describe_settings.ts";
 import {
   findPlatformDataDir,
   resolvePath,
 } from "../../src/config/folder_path.ts";
+import { Secret } from "../../src/domain/mod.ts";
 import { FILE_KEYS, FLAGS } from "../../src/config/setting_names.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 
@@ -78,13 +79,20 @@ Deno.test("resolvePath makes any path absolute", () => {
   ) assert.equal(resolvePath(path, "/base", "/home/a"), wanted);
 });
 
-Deno.test("apiOrigin names loopback where the API listens on all addresses", () => {
+Deno.test("findApiAccess prefers loopback and shows a key only where one is needed", () => {
+  const key = new Secret("key-of-a-client");
+  function find(hosts: readonly string[], trustLoopback: boolean) {
+    const listen = hosts.map((host) => ({ host, port: 1 }));
+    const found = findApiAccess({ listen, apiKeys: [key], trustLoopback });
+    return [found.origin, found.apiKey?.reveal() ?? null];
+  }
   for (
-    const [host, wanted] of [
-      ["0.0.0.0", "http://127.0.0.1:1"],
-      ["::", "http://[::1]:1"],
-      ["192.0.2.1", "http://192.0.2.1:1"],
-      ["fd00::1", "http://[fd00::1]:1"],
+    const [hosts, trustLoopback, origin, shown] of [
+      [["0.0.0.0"], true, "http://127.0.0.1:1", null],
+      [["::"], true, "http://[::1]:1", null],
+      [["192.0.2.1", "127.0.0.1"], true, "http://127.0.0.1:1", null],
+      [["127.0.0.1"], false, "http://127.0.0.1:1", "key-of-a-client"],
+      [["fd00::1"], true, "http://[fd00::1]:1", "key-of-a-client"],
     ] as const
-  ) assert.equal(apiOrigin([{ host, port: 1 }]), wanted);
+  ) assert.deepEqual(find(hosts, trustLoopback), [origin, shown]);
 });

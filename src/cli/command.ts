@@ -1,0 +1,58 @@
+import type { JsonValue } from "../domain/mod.ts";
+import type { Entropy } from "../platform/mod.ts";
+
+/** Exit code of a command that did what it was asked. */
+export const DONE = 0;
+/** Exit code of a command that could not do it. */
+export const FAILED = 1;
+/** Exit code of a command that was asked wrongly. */
+export const WRONG_USAGE = 2;
+
+/** What the running node answered to a command. */
+export type ApiReply =
+  | { readonly kind: "answered"; readonly body: JsonValue }
+  | {
+    readonly kind: "refused";
+    readonly status: number;
+    /** What the node said, or what its status means. */
+    readonly message: string;
+    readonly body: JsonValue | undefined;
+  }
+  | {
+    readonly kind: "unreachable";
+    /** Who was asked, what went wrong, what to do. */
+    readonly message: string;
+  };
+
+/** All that commands may touch; built at the process edge, faked in tests. */
+export interface CliContext {
+  readonly version: string;
+  readonly entropy: Entropy;
+  /** Write one block of text to standard output; a line end is added. */
+  stdout(text: string): void;
+  /** Write one block of text to standard error; a line end is added. */
+  stderr(text: string): void;
+  /** GET a path of the running node's API. */
+  fetchJson(path: string): Promise<ApiReply>;
+}
+
+/** One thing that `covey` can do. */
+export interface Command {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  /** One line without a full stop, for the list. */
+  readonly summary: string;
+  /** What follows the name, for example `<id> [--json]`. */
+  readonly usage: string;
+  /** What `--help` says beyond usage and summary. */
+  help?(): string;
+  /** Left out of the list: not for people. */
+  readonly hidden?: true;
+  /**
+   * Do it.
+   *
+   * @param args Arguments after the command's name.
+   * @returns `DONE`, `FAILED` or `WRONG_USAGE`.
+   */
+  run(args: readonly string[], context: CliContext): Promise<number>;
+}

@@ -1,0 +1,47 @@
+import { escapeUnprintable } from "../domain/mod.ts";
+import { askNode } from "./ask.ts";
+import type { Command } from "./command.ts";
+import { loadReplyParsers, type MembersReply } from "./replies.ts";
+import { formatTable } from "./table.ts";
+
+/** `covey members`. */
+export const membersCommand: Command = {
+  name: "members",
+  summary: "List the members of the cluster as the running node sees them",
+  usage: "[--json]",
+  run: (args, context) =>
+    askNode({
+      usage: "members [--json]",
+      args,
+      path: () => ({ path: "/cluster/members" }),
+      async show(body) {
+        const reply = (await loadReplyParsers()).members(body);
+        return reply === undefined ? null : formatMembers(reply);
+      },
+    }, context),
+};
+
+/**
+ * Write the member table for a terminal.
+ *
+ * @param reply What the node answered.
+ */
+export function formatMembers({ cluster, members }: MembersReply): string {
+  const head = cluster === null
+    ? "No cluster: this node works alone (set COVEY_CLUSTER_SECRET to found or join one)"
+    : cluster.id === null
+    ? "Cluster: its keys are still being derived"
+    : `Cluster ${escapeUnprintable(cluster.id)}`;
+  const rows = members.map((member) =>
+    [
+      member.self ? "*" : "",
+      member.name,
+      member.health.toLowerCase() + (member.draining ? ", draining" : ""),
+      member.version ?? "–",
+      member.addresses.join(" ") || "–",
+      member.id,
+    ].map(escapeUnprintable)
+  );
+  const titles = ["", "NAME", "HEALTH", "VERSION", "ADDRESSES", "ID"];
+  return `${head}\n${formatTable([titles, ...rows])}`;
+}

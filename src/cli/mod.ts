@@ -1,0 +1,39 @@
+/**
+ * The command line: one file a command, and what runs them.
+ *
+ * @module
+ */
+import type { Command } from "./command.ts";
+import { explainCommand } from "./explain.ts";
+import { membersCommand } from "./members.ts";
+import { modelsCommand } from "./models.ts";
+import { psCommand } from "./ps.ts";
+import { secretCommand } from "./secret.ts";
+import { statusCommand } from "./status.ts";
+import { versionCommand } from "./version.ts";
+
+export {
+  type ApiReply,
+  type CliContext,
+  type Command,
+  DONE,
+  FAILED,
+  WRONG_USAGE,
+} from "./command.ts";
+export {
+  createNodeApi,
+  type NodeAddress,
+  type NodeApiOptions,
+} from "./node_api.ts";
+export { runCli } from "./run_cli.ts";
+
+/** The commands that need no more than a `CliContext`, in the order of the list. */
+export const COMMANDS: readonly Command[] = [
+  statusCommand,
+  membersCommand,
+  modelsCommand,
+  psCommand,
+  explainCommand,
+  secretCommand,
+  versionCommand,
+];

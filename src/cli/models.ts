@@ -1,0 +1,44 @@
+import { escapeUnprintable } from "../domain/mod.ts";
+import { askNode } from "./ask.ts";
+import type { Command } from "./command.ts";
+import { loadReplyParsers, type ModelsReply } from "./replies.ts";
+import { formatTable } from "./table.ts";
+
+/** `covey models`. */
+export const modelsCommand: Command = {
+  name: "models",
+  summary: "List the models that the pool serves",
+  usage: "[--json]",
+  run: (args, context) =>
+    askNode({
+      usage: "models [--json]",
+      args,
+      path: () => ({ path: "/v1/models" }),
+      async show(body) {
+        const reply = (await loadReplyParsers()).models(body);
+        if (reply === undefined) return null;
+        return reply.data.length === 0
+          ? "No model yet: put a GGUF file into the models folder"
+          : formatModels(reply);
+      },
+    }, context),
+};
+
+/**
+ * Write models for a terminal.
+ *
+ * @param reply What the node answered, or a part of it.
+ */
+export function formatModels({ data }: ModelsReply): string {
+  const rows = data.map((model) =>
+    [
+      model.id,
+      model.capabilities.join(" "),
+      String(model.context_length),
+      String(model.nodes.length),
+      model.warm ? "warm" : "cold",
+    ].map(escapeUnprintable)
+  );
+  const titles = ["MODEL", "CAPABILITIES", "CONTEXT", "NODES", "STATE"];
+  return formatTable([titles, ...rows], [2, 3]);
+}

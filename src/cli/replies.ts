@@ -1,0 +1,160 @@
+import type { JsonValue } from "../domain/mod.ts";
+
+/** `GET /cluster/members` as commands show it. */
+export interface MembersReply {
+  readonly cluster: { readonly id: string | null } | null;
+  readonly members: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly self: boolean;
+    readonly health: string;
+    readonly draining: boolean;
+    readonly addresses: readonly string[];
+    readonly version: string | null;
+  }[];
+}
+
+/** `GET /v1/models` as commands show it. */
+export interface ModelsReply {
+  readonly data: readonly {
+    readonly id: string;
+    readonly capabilities: readonly string[];
+    readonly context_length: number;
+    readonly nodes: readonly string[];
+    readonly warm: boolean;
+  }[];
+}
+
+/** `GET /covey/decisions/{id}` as `explain` shows it; null is infinite or unknown. */
+export interface DecisionReply {
+  readonly id: string;
+  readonly model: string;
+  readonly source: string;
+  readonly policy: string;
+  readonly seed: number;
+  readonly promptTokens: number;
+  readonly maxOutputTokens: number | null;
+  readonly expectedOutputTokens: number | null;
+  readonly chosen:
+    | { readonly node: string; readonly engine: string; readonly model: string }
+    | null;
+  readonly predictedMs: number | null;
+  readonly candidates: readonly {
+    readonly node: string;
+    readonly nodeName: string;
+    readonly engine: string;
+    readonly model: string;
+    readonly eligible: boolean;
+    readonly reason: string;
+    readonly estimateMs: number | null;
+    readonly factor: number | null;
+    readonly terms: {
+      readonly queueMs: number | null;
+      readonly loadMs: number | null;
+      readonly evictionMs: number | null;
+      readonly prefillMs: number | null;
+      readonly decodeMs: number | null;
+      readonly hopMs: number | null;
+    };
+  }[];
+  readonly attempts: readonly {
+    readonly id: string;
+    readonly node: string;
+    readonly engine: string;
+    readonly model: string;
+    readonly startedAtMs: number | null;
+    readonly endedAtMs: number | null;
+    readonly outcome: string;
+    readonly reason: string | null;
+  }[];
+  readonly actual: {
+    readonly ttftMs: number | null;
+    readonly totalMs: number | null;
+    readonly outputTokens: number | null;
+  } | null;
+}
+
+/** How commands read what the node answers: undefined where the form is unknown. */
+export interface ReplyParsers {
+  members(body: JsonValue): MembersReply | undefined;
+  models(body: JsonValue): ModelsReply | undefined;
+  decision(body: JsonValue): DecisionReply | undefined;
+}
+
+/**
+ * Load the parsers. Fields they do not know are ignored, so that this command
+ * can ask a newer node.
+ *
+ * @returns One parser a route.
+ */
+export async function loadReplyParsers(): Promise<ReplyParsers> {
+  const { z } = await import("zod");
+  const number = z.number().nullable();
+  const members = z.object({
+    cluster: z.object({ id: z.string().nullable() }).nullable(),
+    members: z.array(z.object({
+      id: z.string(),
+      name: z.string(),
+      self: z.boolean(),
+      health: z.string(),
+      draining: z.boolean(),
+      addresses: z.array(z.string()),
+      version: z.string().nullable(),
+    })),
+  });
+  const models = z.object({
+    data: z.array(z.object({
+      id: z.string(),
+      capabilities: z.array(z.string()).default([]),
+      context_length: z.number(),
+      nodes: z.array(z.string()).default([]),
+      warm: z.boolean(),
+    })),
+  });
+  const place = z.object({
+    node: z.string(),
+    engine: z.string(),
+    model: z.string(),
+  });
+  const decision = z.object({
+    id: z.string(),
+    model: z.string(),
+    source: z.string(),
+    policy: z.string(),
+    seed: z.number(),
+    promptTokens: z.number(),
+    maxOutputTokens: number,
+    expectedOutputTokens: number,
+    chosen: place.nullable(),
+    predictedMs: number,
+    candidates: z.array(place.extend({
+      nodeName: z.string(),
+      eligible: z.boolean(),
+      reason: z.string(),
+      estimateMs: number,
+      factor: number,
+      terms: z.object({
+        queueMs: number,
+        loadMs: number,
+        evictionMs: number,
+        prefillMs: number,
+        decodeMs: number,
+        hopMs: number,
+      }),
+    })),
+    attempts: z.array(place.extend({
+      id: z.string(),
+      startedAtMs: number,
+      endedAtMs: number,
+      outcome: z.string(),
+      reason: z.string().nullable(),
+    })),
+    actual: z.object({ ttftMs: number, totalMs: number, outputTokens: number })
+      .nullable(),
+  });
+  return {
+    members: (body) => members.safeParse(body).data,
+    models: (body) => models.safeParse(body).data,
+    decision: (body) => decision.safeParse(body).data,
+  };
+}

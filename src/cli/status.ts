@@ -1,0 +1,74 @@
+import {
+  escapeUnprintable,
+  isJsonObject,
+  type JsonValue,
+} from "../domain/mod.ts";
+import { readArguments } from "./arguments.ts";
+import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
+import { type Command, DONE, FAILED } from "./command.ts";
+import { formatMembers } from "./members.ts";
+import { formatModels } from "./models.ts";
+import { loadReplyParsers } from "./replies.ts";
+
+/** `covey status`: readiness, members and models of the running node. */
+export const statusCommand: Command = {
+  name: "status",
+  summary: "Tell how the running node and its cluster are",
+  usage: "[--json]",
+  help: () => "Exit code 0 if the node is ready to serve, 1 if it is not.",
+  async run(args, context) {
+    const given = readArguments(args);
+    if (given.kind === "wrong") {
+      return sayUsage(given.message, "status [--json]", context);
+    }
+    const readiness = await context.fetchJson("/readyz");
+    const starting = readiness.kind === "refused" && readiness.status === 503;
+    if (readiness.kind !== "answered" && !starting) {
+      return sayFailure(readiness, context);
+    }
+    const members = await context.fetchJson("/cluster/members");
+    if (members.kind !== "answered") return sayFailure(members, context);
+    const models = await context.fetchJson("/v1/models");
+    if (models.kind !== "answered") return sayFailure(models, context);
+    const parse = await loadReplyParsers();
+    const memberReply = parse.members(members.body);
+    const modelReply = parse.models(models.body);
+    if (memberReply === undefined || modelReply === undefined) {
+      context.stderr(UNKNOWN_FORM);
+      return FAILED;
+    }
+    const waitingFor = starting ? waitOf(readiness.body) : null;
+    if (given.json) {
+      context.stdout(JSON.stringify({
+        ready: !starting,
+        waitingFor,
+        ...memberReply,
+        models: modelReply.data,
+      }));
+    } else {
+      const self = memberReply.members.find((member) => member.self);
+      const name = self === undefined ? "This node" : `Node ${self.name}`;
+      const state = starting
+        ? `is starting${
+          waitingFor === null ? "" : ` (waiting for ${waitingFor})`
+        }`
+        : "is ready";
+      context.stdout([
+        escapeUnprintable(`${name} ${state}`),
+        formatMembers(memberReply),
+        "",
+        modelReply.data.length === 0
+          ? "No model yet"
+          : formatModels(modelReply),
+      ].join("\n"));
+    }
+    return starting ? FAILED : DONE;
+  },
+};
+
+function waitOf(body: JsonValue | undefined): string | null {
+  if (!isJsonObject(body)) return null;
+  const { waitingFor } = body;
+  if (typeof waitingFor === "string") return waitingFor;
+  return Array.isArray(waitingFor) ? waitingFor.join(", ") : null;
+}
