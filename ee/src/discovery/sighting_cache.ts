@@ -11,7 +11,7 @@ import { isOnLink, type NetworkInterface } from "./net/interface.ts";
 import { addressScope, parseIpAddress } from "./net/ip_address.ts";
 import type { Sighting } from "./sighting.ts";
 
-/** Instances kept over all interfaces; further ones are not taken in until some expire. */
+/** Instances kept over all interfaces; further ones replace only such as are incomplete. */
 export const MOST_SIGHTINGS = 256;
 const MOST_ADDRESSES = 8;
 /** Longer lives are cut to this: RFC 6762's own for records without a host. */
@@ -194,7 +194,9 @@ export class SightingCache {
     const key = `${interfaceName} ${instanceName}`;
     const present = this.#entries.get(key);
     if (present !== undefined || record.ttlSeconds === 0) return present;
-    if (this.#entries.size >= MOST_SIGHTINGS) return undefined;
+    if (this.#entries.size >= MOST_SIGHTINGS && !this.#makeRoom()) {
+      return undefined;
+    }
     const entry: Entry = {
       instanceName,
       interfaceName,
@@ -204,6 +206,14 @@ export class SightingCache {
     };
     this.#entries.set(key, entry);
     return entry;
+  }
+
+  /** Drop the oldest instance that never became complete: anybody can name those at no cost. */
+  #makeRoom(): boolean {
+    for (const [key, { told }] of this.#entries) {
+      if (told === null) return this.#entries.delete(key);
+    }
+    return false;
   }
 
   #hostedBy(hostName: string, interfaceName: string): Entry[] {
@@ -220,24 +230,27 @@ export class SightingCache {
     for (const [key, held] of entry.held) {
       if (held.expiresMs <= nowMs) entry.held.delete(key);
     }
+    const hosts = new Set<string>();
+    for (const { record } of entry.held.values()) {
+      if (record.type === "SRV") hosts.add(record.target);
+    }
+    for (const [key, { record }] of entry.held) {
+      if (isAddress(record) && !hosts.has(record.name)) entry.held.delete(key);
+    }
     if (entry.held.size === 0) {
       this.#entries.delete(`${entry.interfaceName} ${entry.instanceName}`);
     }
     const now = this.#view(entry);
     const before = entry.told;
-    if (now === null) {
-      entry.told = null;
-      return before === null ? [] : [{
-        kind: "goodbye",
-        instance: before.instance,
-        claimedId: before.claimedId,
-      }];
-    }
-    if (before !== null && JSON.stringify(before) === JSON.stringify(now)) {
-      return [];
-    }
+    if (JSON.stringify(before) === JSON.stringify(now)) return [];
     entry.told = now;
-    return [now];
+    const sightings: Sighting[] = [];
+    if (before !== null && before.claimedId !== now?.claimedId) {
+      const { instance, claimedId } = before;
+      sightings.push({ kind: "goodbye", instance, claimedId });
+    }
+    if (now !== null) sightings.push(now);
+    return sightings;
   }
 
   #view(entry: Entry): Extract<Sighting, { kind: "seen" }> | null {

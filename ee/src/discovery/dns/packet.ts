@@ -79,7 +79,7 @@ export function writePacket(message: DnsMessage): Packet {
  * @param record Any record.
  */
 export function wireBytes(record: DnsRecord): number {
-  const head = record.name.length + 2 + 10;
+  const head = byteLength(record.name) + 2 + 10;
   switch (record.type) {
     case "PTR":
       return head + byteLength(record.target) + 2;
@@ -87,7 +87,7 @@ export function wireBytes(record: DnsRecord): number {
       return head + 6 + byteLength(record.target) + 2;
     case "TXT":
       return head +
-        record.entries.reduce((sum, entry) => sum + entry.length + 1, 1);
+        (record.entries.reduce((sum, entry) => sum + entry.length + 1, 0) || 1);
     case "A":
       return head + 4;
     case "AAAA":
