@@ -38,7 +38,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]);
  * @returns The surface.
  */
 export function createApi(options: ApiOptions): Api {
-  const { entropy, log, metrics, self } = options;
+  const { clock, entropy, log, metrics, self } = options;
   const access = createAccess(options.access, self.name, () => entropy.uuid());
   const routes = createRoutes(options);
   const requests = metrics.counter(
@@ -51,6 +51,7 @@ export function createApi(options: ApiOptions): Api {
     request: Request,
     info: ConnectionInfo,
   ): Promise<Response> {
+    const startMs = clock.monotonic();
     const path = new URL(request.url).pathname.replace(/^\/{2,}/, "/");
     let dialect = dialectOf(path);
     let route = "unmatched";
@@ -67,6 +68,12 @@ export function createApi(options: ApiOptions): Api {
       route,
       method: METHODS.has(request.method) ? request.method : "other",
       status: `${Math.floor(response.status / 100)}xx`,
+    });
+    log.debug("Answered a request", {
+      route,
+      method: request.method,
+      status: response.status,
+      headMs: clock.monotonic() - startMs,
     });
     return response;
   }

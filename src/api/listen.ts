@@ -1,7 +1,12 @@
 import type { Log } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
-import type { ConnectionInfo } from "./access.ts";
-import { isLoopback } from "./host_name.ts";
+import {
+  type Bind,
+  bindWithDeno,
+  type BoundServer,
+  type HandleRequest,
+  type ListenAt,
+} from "./deno_server.ts";
 import {
   findPortHolder,
   type KernelTables,
@@ -12,33 +17,6 @@ import {
 export class StartError extends Error {
   override readonly name = "StartError";
 }
-
-/** An address to listen on, or the one listened on: then the port is the real one. */
-export interface ListenAt {
-  readonly host: string;
-  /** 0 for any free one. */
-  readonly port: number;
-}
-
-/** What is run for each request. */
-export type HandleRequest = (
-  request: Request,
-  info: ConnectionInfo,
-) => Promise<Response>;
-
-/** A socket that is served. */
-export interface BoundServer {
-  readonly port: number;
-  /** Resolves when the socket was closed on purpose, rejects when it broke. */
-  readonly finished: Promise<void>;
-  /** Stop accepting; resolves once running requests are done. */
-  shutdown(): Promise<void>;
-  /** End every connection now. */
-  abort(): void;
-}
-
-/** Binds one socket. Throws as `Deno.serve` does. */
-export type Bind = (at: ListenAt, handle: HandleRequest) => BoundServer;
 
 /** What the listeners are built from. */
 export interface ListenersOptions {
@@ -61,6 +39,7 @@ export interface Listeners extends AsyncDisposable {
 }
 
 const GRACE_MS = 5000;
+const LAST_BYTES_MS = 1000;
 const FIRST_REOPEN_MS = 1000;
 const LONGEST_REOPEN_MS = 30_000;
 
@@ -97,33 +76,37 @@ async function openListener(
 ): Promise<Listener> {
   const { handle, log, clock, bind = bindWithDeno } = options;
   const closing = new AbortController();
-  let server: BoundServer;
+  let first: BoundServer;
   try {
-    server = bind(wanted, handle);
+    first = bind(wanted, handle);
   } catch (error) {
     throw await startError(wanted, error, options.kernelTables ?? PROC);
   }
-  const at: ListenAt = { host: wanted.host, port: server.port };
+  /** What serves now, or null while a broken socket waits to be opened again. */
+  let server: BoundServer | null = first;
+  const at: ListenAt = { host: wanted.host, port: first.port };
   const kept = keepOpen();
 
   /** Owns the socket until it is closed on purpose. */
   async function keepOpen(): Promise<void> {
     for (;;) {
+      if (server === null) return;
       try {
         await server.finished;
         return;
       } catch (error) {
+        server = null;
         log.error("The API's socket broke; opening it again", {
           host: at.host,
           port: at.port,
           cause: String(error),
         });
       }
-      if (!await reopen()) return;
+      server = await reopen();
     }
   }
 
-  async function reopen(): Promise<boolean> {
+  async function reopen(): Promise<BoundServer | null> {
     for (
       let delayMs = FIRST_REOPEN_MS;
       !closing.signal.aborted;
@@ -133,15 +116,15 @@ async function openListener(
         await clock.sleep(delayMs, closing.signal);
       } catch {
         // Only dispose ends this wait early.
-        return false;
+        return null;
       }
       try {
-        server = bind(at, handle);
+        const opened = bind(at, handle);
         log.info("The API's socket is open again", {
           host: at.host,
           port: at.port,
         });
-        return true;
+        return opened;
       } catch (error) {
         log.error("Failed to open the API's socket again", {
           host: at.host,
@@ -150,59 +133,30 @@ async function openListener(
         });
       }
     }
-    return false;
+    return null;
   }
 
   return {
     at,
     async [Symbol.asyncDispose]() {
       closing.abort();
-      using _grace = clock.after(
-        options.graceMs ?? GRACE_MS,
-        () => server.abort(),
-      );
-      await server.shutdown();
-      await kept;
+      if (server !== null) {
+        using grace = clock.deadline(options.graceMs ?? GRACE_MS);
+        await Promise.race([server.drain(), aborted(grace.signal)]);
+        server?.close();
+      }
+      // A client that never reads its last bytes keeps the runtime from ending.
+      using last = clock.deadline(LAST_BYTES_MS);
+      await Promise.race([kept, aborted(last.signal)]);
     },
   };
 }
 
-/** A listener of the runtime, never compressing by itself: that holds streams back (SSE-13). */
-const bindWithDeno: Bind = (at, handle) => {
-  const ending = new AbortController();
-  const server = Deno.serve(
-    {
-      hostname: at.host,
-      port: at.port,
-      automaticCompression: false,
-      signal: ending.signal,
-      // The node says where it listens once all of it is up.
-      onListen: () => {},
-    },
-    (request, { remoteAddr }) => {
-      const remoteHost = remoteAddr.hostname;
-      return handle(request, { remoteHost, localHost: localEnd(remoteHost) });
-    },
-  );
-  const { port } = server.addr;
-
-  /**
-   * The runtime does not tell the address a connection came to. Bound to one
-   * address it is that; bound to all of them, a caller from loopback can only
-   * have come to this machine from itself.
-   */
-  function localEnd(remoteHost: string): string {
-    const wildcard = at.host === "0.0.0.0" || at.host === "::";
-    return wildcard && isLoopback(remoteHost) ? remoteHost : at.host;
-  }
-
-  return {
-    port,
-    finished: server.finished,
-    shutdown: () => server.shutdown(),
-    abort: () => ending.abort(),
-  };
-};
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise;
+}
 
 async function startError(
   at: ListenAt,

@@ -7,14 +7,15 @@ import { estimateTextTokens } from "./token_estimate.ts";
 
 const PROMPT =
   "must be a string, an array of strings, an array of token ids, or an array of such arrays";
-const token = z.int().min(0);
+const EMPTY = { error: "must not be empty" };
+const token = z.int().min(0, { error: "must be a token id" });
 
 const SCHEMA = z.looseObject({
   prompt: z.union([
     z.string(),
-    z.array(z.string()).min(1),
-    z.array(token).min(1),
-    z.array(z.array(token).min(1)).min(1),
+    z.array(z.string()).min(1, EMPTY),
+    z.array(token).min(1, EMPTY),
+    z.array(z.array(token).min(1, EMPTY)).min(1, EMPTY),
   ], { error: PROMPT }),
   logprobs: z.union([z.int().min(0), z.boolean()], {
     error: "must be a whole number",

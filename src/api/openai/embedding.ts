@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { InferenceRequest, JsonObject } from "../../domain/mod.ts";
 import type { Envelope } from "./envelope.ts";
-import { parseModelName, without } from "./generation.ts";
+import { engineBody, parseModelName } from "./generation.ts";
 import { checkFields, wrongField } from "./request_fault.ts";
 import { estimateTextTokens } from "./token_estimate.ts";
 
@@ -20,7 +20,7 @@ const MOST_INPUTS = 2048;
 const INPUT =
   "must be a string, an array of strings, an array of token ids, or an array of such arrays";
 const WIDTH = "must be a whole number of at least 1";
-const token = z.int().min(0);
+const token = z.int().min(0, { error: "must be a token id" });
 
 const SCHEMA = z.looseObject({
   input: z.union([
@@ -53,8 +53,6 @@ export function parseEmbedding(
   const model = parseModelName(body);
   const fields = checkFields(SCHEMA, body);
   const inputs = inputsOf(fields.input);
-  const dropped = new Set(["source", "stream"]);
-  if (body.dimensions === null) dropped.add("dimensions");
   return {
     ...envelope,
     capability: "embedding",
@@ -62,7 +60,7 @@ export function parseEmbedding(
     stream: false,
     includeUsage: false,
     body: {
-      ...without(body, dropped),
+      ...engineBody(body, new Set(["source", "stream"])),
       encoding_format: fields.encoding_format ?? "float",
     },
     promptTokens: inputs.reduce((sum, tokens) => sum + tokens, 0),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonObject, JsonValue } from "../../domain/mod.ts";
+import type { JsonObject } from "../../domain/mod.ts";
 import { checkFields } from "./request_fault.ts";
 
 /** What chat and completion requests have in common, read and made explicit. */
@@ -8,7 +8,7 @@ export interface Generation {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly maxOutputTokens: number | null;
-  /** The body as engines get it: `stream` said, empty `stop` and Covey's own fields gone. */
+  /** The body as engines get it: `stream` said; nulls, an empty `stop` and Covey's own fields gone. */
   readonly body: JsonObject;
 }
 
@@ -78,12 +78,11 @@ export function parseGeneration(body: JsonObject): Generation {
   const stream = fields.stream ?? false;
   const most = fields.max_completion_tokens ?? fields.max_tokens ?? -1;
   const dropped = new Set(["source"]);
-  const { stop } = fields;
-  if (stop === null || (Array.isArray(stop) && stop.length === 0)) {
+  if (Array.isArray(fields.stop) && fields.stop.length === 0) {
     dropped.add("stop");
   }
   for (const key of ["max_tokens", "max_completion_tokens"]) {
-    if (body[key] === null || body[key] === -1) dropped.add(key);
+    if (body[key] === -1) dropped.add(key);
   }
   if (!stream) dropped.add("stream_options");
   return {
@@ -91,22 +90,25 @@ export function parseGeneration(body: JsonObject): Generation {
     stream,
     includeUsage: stream && (fields.stream_options?.include_usage ?? false),
     maxOutputTokens: most === -1 ? null : most,
-    body: { ...without(body, dropped), stream },
+    body: { ...engineBody(body, dropped), stream },
   };
 }
 
 /**
- * Copy an object without some keys.
+ * Copy a body for the engine. Official clients write null for an option that
+ * was not set, and not every engine takes it for that.
  *
- * @param body The object.
- * @param keys Keys to leave out.
+ * @param body The body as sent.
+ * @param dropped Keys to leave out, beside those that are null.
  * @returns The copy.
  */
-export function without(
+export function engineBody(
   body: JsonObject,
-  keys: ReadonlySet<string>,
-): Record<string, JsonValue | undefined> {
+  dropped: ReadonlySet<string>,
+): JsonObject {
   return Object.fromEntries(
-    Object.entries(body).filter(([key]) => !keys.has(key)),
+    Object.entries(body).filter(([key, value]) =>
+      value !== null && !dropped.has(key)
+    ),
   );
 }

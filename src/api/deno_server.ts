@@ -1,0 +1,102 @@
+import { Fault } from "../domain/mod.ts";
+import type { ConnectionInfo } from "./access.ts";
+import { faultResponse } from "./errors.ts";
+import { isLoopback } from "./host_name.ts";
+import { dialectOf } from "./routes.ts";
+
+/** An address to listen on, or the one listened on: then the port is the real one. */
+export interface ListenAt {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+}
+
+/** What is run for each request. */
+export type HandleRequest = (
+  request: Request,
+  info: ConnectionInfo,
+) => Promise<Response>;
+
+/** A socket that is served. */
+export interface BoundServer {
+  readonly port: number;
+  /** Resolves when the socket was closed on purpose, rejects when it broke. */
+  readonly finished: Promise<void>;
+  /** Refuse what comes from now on; resolves once all that runs was answered and the socket closed. */
+  drain(): Promise<void>;
+  /** Close the socket and end what still runs. */
+  close(): void;
+}
+
+/** Binds one socket. Throws as `Deno.serve` does. */
+export type Bind = (at: ListenAt, handle: HandleRequest) => BoundServer;
+
+/** A socket of the runtime, never compressing by itself: that holds streams back (SSE-13). */
+export const bindWithDeno: Bind = (at, handle) => {
+  const ending = new AbortController();
+  const idle = Promise.withResolvers<void>();
+  let running = 0;
+  let draining = false;
+  const server = Deno.serve(
+    {
+      hostname: at.host,
+      port: at.port,
+      automaticCompression: false,
+      signal: ending.signal,
+      // The node says where it listens once all of it is up.
+      onListen: () => {},
+    },
+    (request, { remoteAddr, completed }) => {
+      if (draining) return refuse(request);
+      running++;
+      completed.then(settle, settle);
+      const remoteHost = remoteAddr.hostname;
+      return handle(request, {
+        remoteHost,
+        localHost: localEnd(at.host, remoteHost),
+      });
+    },
+  );
+
+  /** However a request ended, it runs no more. */
+  function settle(): void {
+    running--;
+    if (draining && running === 0) idle.resolve();
+  }
+
+  return {
+    port: server.addr.port,
+    finished: server.finished,
+    async drain() {
+      draining = true;
+      if (running === 0) idle.resolve();
+      await idle.promise;
+      // The runtime counts a request as completed before its last bytes are out.
+      if (!ending.signal.aborted) await server.shutdown();
+    },
+    close() {
+      // After `shutdown`, aborting the signal throws outside of any promise.
+      if (!draining || running > 0) ending.abort();
+    },
+  };
+};
+
+/**
+ * The runtime does not tell the address a connection came to. Bound to one
+ * address it is that; bound to all of them, a caller from loopback can only
+ * have come to this machine from itself.
+ */
+function localEnd(boundHost: string, remoteHost: string): string {
+  const wildcard = boundHost === "0.0.0.0" || boundHost === "::";
+  return wildcard && isLoopback(remoteHost) ? remoteHost : boundHost;
+}
+
+function refuse(request: Request): Response {
+  return faultResponse(
+    new Fault("shutting_down", "This node is shutting down", {
+      retryAfterMs: 1000,
+    }),
+    dialectOf(new URL(request.url).pathname),
+    { connection: "close" },
+  );
+}
