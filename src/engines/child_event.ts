@@ -16,6 +16,8 @@ export type ChildEvent =
   | { readonly kind: "failed"; readonly reason: string };
 
 const LONGEST_REASON = 500;
+/** Folders of this machine are no caller's business; a file's own name is. */
+const FOLDERS = /(?:\/[^\s/"'`]+)+\//g;
 
 const schema = z.discriminatedUnion("event", [
   z.object({ event: z.literal("listening") }),
@@ -59,7 +61,10 @@ export function parseChildEvent(line: string): ChildEvent | undefined {
         slots: data.slots,
       };
     case "failed":
-      return { kind: "failed", reason: data.reason.slice(0, LONGEST_REASON) };
+      return {
+        kind: "failed",
+        reason: data.reason.replaceAll(FOLDERS, "").slice(0, LONGEST_REASON),
+      };
     default: {
       const never: never = data;
       return never;

@@ -1,0 +1,209 @@
+import {
+  type Attempt,
+  type Capability,
+  type Engine,
+  type EngineAnswer,
+  type EngineView,
+  Fault,
+  type LoadState,
+  type LocalModel,
+  type NodeId,
+  type Offer,
+  type QueueReport,
+  type StartResult,
+} from "../../domain/mod.ts";
+import { dispatchHttp } from "../http_dispatch.ts";
+import type { EmbeddedEngineOptions } from "./embedded_options.ts";
+import { contextOf, LoadedModels } from "./loaded_models.ts";
+import { priorLoadTimeMs, priorRates } from "./prior_rates.ts";
+
+const DEVICE = "cpu";
+/** A load that outlasts its forecast is always nearly done. */
+const LEAST_REMAINING_MS = 100;
+/** Below this part of a load its pace says nothing. */
+const TELLING_PROGRESS = 0.05;
+
+const SERVED: ReadonlySet<Capability> = new Set([
+  "chat",
+  "completion",
+  "embedding",
+]);
+
+/**
+ * llama.cpp in child processes of this very program, one for each model that is
+ * asked for, started on demand and stopped when idle.
+ *
+ * @param options Ports and settings.
+ * @returns The engine. Disposing of it stops its processes.
+ */
+export function createEmbeddedEngine(
+  options: EmbeddedEngineOptions,
+): Engine & AsyncDisposable {
+  return new EmbeddedEngine(options);
+}
+
+class EmbeddedEngine implements Engine, AsyncDisposable {
+  readonly node: NodeId;
+  readonly nodeName: string;
+  readonly id = "embedded";
+  readonly #options: EmbeddedEngineOptions;
+  readonly #loaded: LoadedModels;
+  /** Attempts under way, with the time at which each is expected to be over. */
+  readonly #running = new Map<Attempt, number>();
+  #closed = false;
+
+  constructor(options: EmbeddedEngineOptions) {
+    this.#options = options;
+    this.node = options.node;
+    this.nodeName = options.nodeName;
+    this.#loaded = new LoadedModels(options);
+  }
+
+  view(): EngineView {
+    const queue = this.#queue();
+    return {
+      availability: this.#closed
+        ? { kind: "unavailable", reason: "The node is shutting down" }
+        : { kind: "available" },
+      hop: { medianMs: 0, jitterMs: 0 },
+      offers: this.#options.inventory.list().filter(isServed).map((model) =>
+        this.#offer(model, queue)
+      ),
+      dispatchesSeen: Infinity,
+    };
+  }
+
+  // deno-lint-ignore require-await
+  async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    if (this.#closed) return refuse("draining", "The node is shutting down");
+    const model = this.#options.inventory.list().find(({ name }) =>
+      name === attempt.model
+    );
+    if (model === undefined || !isServed(model)) {
+      return refuse(
+        "model_not_here",
+        `The model "${attempt.model}" is not in the models folder`,
+      );
+    }
+    const { capability } = attempt.request;
+    if (!model.capabilities.includes(capability)) {
+      throw new Fault(
+        "wrong_capability",
+        `The model "${attempt.model}" does not do ${capability}`,
+      );
+    }
+    signal.throwIfAborted();
+    const nowMs = this.#options.platform.clock.monotonic();
+    this.#running.set(attempt, nowMs + attempt.predictedMs);
+    signal.addEventListener("abort", () => this.#running.delete(attempt), {
+      once: true,
+    });
+    return {
+      kind: "accepted",
+      queue: this.#queue(),
+      answer: () => this.#answer(model, attempt, signal),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await this.#loaded[Symbol.asyncDispose]();
+  }
+
+  async #answer(
+    model: LocalModel,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<EngineAnswer> {
+    try {
+      const lease = await this.#loaded.supervisorOf(model).ensureReady(signal);
+      const { client, token } = lease.channel;
+      return await dispatchHttp(
+        {
+          client,
+          headers: { authorization: `Bearer ${token}` },
+          died: lease.died,
+        },
+        attempt,
+        signal,
+        () => {
+          lease[Symbol.dispose]();
+          this.#running.delete(attempt);
+        },
+      );
+    } catch (error) {
+      this.#running.delete(attempt);
+      throw error;
+    }
+  }
+
+  #queue(): QueueReport {
+    const nowMs = this.#options.platform.clock.monotonic();
+    return {
+      slots: this.#options.slots,
+      runningMs: [...this.#running.values()].map((endMs) =>
+        Math.max(endMs - nowMs, 0)
+      ),
+      waitingMs: [],
+    };
+  }
+
+  #offer(model: LocalModel, queue: QueueReport): Offer {
+    const { contextLength, slots } = this.#options;
+    const status = this.#loaded.status(model);
+    return {
+      model: model.name,
+      root: model.root,
+      capabilities: model.capabilities,
+      features: model.features,
+      contextLength: status.state === "ready"
+        ? status.contextLength
+        : contextOf(model, contextLength),
+      sizeBytes: model.sizeBytes,
+      state: this.#loadState(model),
+      device: DEVICE,
+      queue,
+      rates: priorRates(model.sizeBytes, slots),
+    };
+  }
+
+  #loadState(model: LocalModel): LoadState {
+    const status = this.#loaded.status(model);
+    switch (status.state) {
+      case "stopped":
+      case "stopping":
+        return { kind: "cold" };
+      case "starting":
+        return {
+          kind: "loading",
+          remainingMs: Math.max(
+            status.progress > TELLING_PROGRESS
+              ? status.elapsedMs / status.progress - status.elapsedMs
+              : priorLoadTimeMs(model.sizeBytes) - status.elapsedMs,
+            LEAST_REMAINING_MS,
+          ),
+        };
+      case "ready":
+        return { kind: "warm", loadTimeMs: status.loadTimeMs };
+      case "failed": {
+        const { reason, retryInMs } = status;
+        return { kind: "failed", reason, retryInMs };
+      }
+      default: {
+        const never: never = status;
+        return never;
+      }
+    }
+  }
+}
+
+function isServed(model: LocalModel): boolean {
+  return model.capabilities.some((capability) => SERVED.has(capability));
+}
+
+function refuse(
+  reason: "draining" | "model_not_here",
+  message: string,
+): StartResult {
+  return { kind: "refused", reason, message, retryAfterMs: null };
+}

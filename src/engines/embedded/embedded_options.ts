@@ -1,0 +1,33 @@
+import type { Log, ModelInventory, NodeId } from "../../domain/mod.ts";
+import type { Platform } from "../../platform/mod.ts";
+import type { HttpClient } from "../http_client.ts";
+
+/** What an embedded engine is built from. */
+export interface EmbeddedEngineOptions {
+  readonly platform: Platform;
+  readonly log: Log;
+  readonly node: NodeId;
+  readonly nodeName: string;
+  /** What may be loaded. */
+  readonly inventory: ModelInventory;
+  /** Threads of an engine process, or null for the processor's cores. */
+  readonly threads: number | null;
+  /** Parallel sequences of an engine process. */
+  readonly slots: number;
+  /** Tokens of context per slot, or null for the model's own, at most 32,768. */
+  readonly contextLength: number | null;
+  /** Idle time before a model is unloaded; `Infinity` for never. */
+  readonly keepAliveMs: number;
+  /** Whether a GPU is used where there is one; `auto` unless given. */
+  readonly gpu?: "auto" | "off";
+  /** Everything an engine process may know of the environment: PATH, HOME and their like. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where the folder for sockets is made; in `env.TMPDIR` when this path is too long for one. */
+  readonly runtimeDir: string;
+  /** Memory that a new model may take, in bytes. */
+  readonly freeMemoryBytes: () => number;
+  /** Counts cores on the first load; `countPhysicalCores` unless given. */
+  readonly countCores?: () => Promise<number>;
+  /** Makes the client of a socket; `createUnixHttpClient` unless given. */
+  readonly createClient?: (socketPath: string) => HttpClient;
+}

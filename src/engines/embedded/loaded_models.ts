@@ -1,0 +1,244 @@
+import type { LocalModel } from "../../domain/mod.ts";
+import { createUnixHttpClient, type HttpClient } from "../http_client.ts";
+import type { Launch, SupervisorStatus } from "../supervision.ts";
+import { Supervisor } from "../supervisor.ts";
+import type { EmbeddedEngineOptions } from "./embedded_options.ts";
+import { chooseVictim, neededBytes } from "./memory_room.ts";
+import { countPhysicalCores } from "./physical_cores.ts";
+import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
+
+const LOAD_DEADLINE_MS = 5 * 60_000;
+const LOAD_DEADLINE_MS_PER_GIB = 20_000;
+const LARGEST_CONTEXT = 32_768;
+const TOKEN_BYTES = 32;
+
+/** The way to one engine process. */
+export interface EngineChannel extends AsyncDisposable {
+  readonly client: HttpClient;
+  /** What it wants to be shown with every call. */
+  readonly token: string;
+}
+
+interface Loaded {
+  readonly model: LocalModel;
+  readonly supervisor: Supervisor<EngineChannel>;
+}
+
+/** Tokens of context a slot gets. */
+export function contextOf(
+  model: LocalModel,
+  configured: number | null,
+): number {
+  return Math.min(configured ?? LARGEST_CONTEXT, model.contextLength);
+}
+
+/** One process per model that was asked for; sees to it that they fit into memory. */
+export class LoadedModels implements AsyncDisposable {
+  readonly #options: EmbeddedEngineOptions;
+  readonly #loaded = new Map<string, Loaded>();
+  /** Processes of models that changed or went, until they are gone. */
+  readonly #retiring = new Set<Promise<void>>();
+  #threads: Promise<number> | null = null;
+  #folder: Promise<SocketFolder> | null = null;
+  /** Room is made for one model at a time. */
+  #makingRoom: Promise<void> = Promise.resolve();
+
+  constructor(options: EmbeddedEngineOptions) {
+    this.#options = options;
+  }
+
+  /** Where a model's process stands. */
+  status(model: LocalModel): SupervisorStatus {
+    const loaded = this.#loaded.get(model.name);
+    return loaded !== undefined && isSame(loaded.model, model)
+      ? loaded.supervisor.status()
+      : { state: "stopped" };
+  }
+
+  /** The one supervisor of a model; those of vanished models end here. */
+  supervisorOf(model: LocalModel): Supervisor<EngineChannel> {
+    const offered = new Map(
+      this.#options.inventory.list().map((one) => [one.name, one]),
+    );
+    for (const [name, loaded] of this.#loaded) {
+      const current = name === model.name ? model : offered.get(name);
+      if (current === undefined || !isSame(loaded.model, current)) {
+        this.#retire(name, loaded);
+      }
+    }
+    const known = this.#loaded.get(model.name);
+    if (known !== undefined) return known.supervisor;
+    const supervisor = this.#supervise(model);
+    this.#loaded.set(model.name, { model, supervisor });
+    return supervisor;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { log, platform } = this.#options;
+    await Promise.all([
+      ...[...this.#loaded.values()].map(({ supervisor }) =>
+        supervisor[Symbol.asyncDispose]()
+      ),
+      ...this.#retiring,
+    ]);
+    if (this.#folder === null) return;
+    try {
+      await platform.files.remove((await this.#folder).path);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn("Failed to remove the sockets of engines", { reason });
+    }
+  }
+
+  #retire(name: string, { supervisor }: Loaded): void {
+    this.#loaded.delete(name);
+    const gone = supervisor[Symbol.asyncDispose]().then(() => {
+      this.#retiring.delete(gone);
+    });
+    this.#retiring.add(gone);
+  }
+
+  #supervise(model: LocalModel): Supervisor<EngineChannel> {
+    const { keepAliveMs, log, platform } = this.#options;
+    return new Supervisor({
+      name: model.name,
+      clock: platform.clock,
+      log,
+      processes: platform.processes,
+      keepAliveMs,
+      loadDeadlineMs: LOAD_DEADLINE_MS +
+        LOAD_DEADLINE_MS_PER_GIB * model.sizeBytes / 2 ** 30,
+      prepare: (signal) => this.#prepare(model, signal),
+    });
+  }
+
+  async #prepare(
+    model: LocalModel,
+    signal: AbortSignal,
+  ): Promise<Launch<EngineChannel>> {
+    const { contextLength, env, platform, slots } = this.#options;
+    const { createClient = createUnixHttpClient, gpu = "auto" } = this.#options;
+    const { entropy, files, processes } = platform;
+    const threads = await this.#countThreads();
+    const folder = await this.#socketFolder();
+    await this.#makeRoom(model, signal);
+    const socket = folder.newSocket();
+    const token = entropy.bytes(TOKEN_BYTES).toHex();
+    const client = createClient(socket);
+    const mode = model.capabilities.includes("embedding")
+      ? "embedding"
+      : "chat";
+    const flags: Record<string, string | number> = {
+      model: model.path,
+      socket,
+      mode,
+      context: contextOf(model, contextLength),
+      slots,
+      threads,
+      gpu,
+    };
+    return {
+      token,
+      spawn: {
+        command: [
+          ...processes.self,
+          "engine",
+          ...Object.entries(flags).flatMap(([name, value]) => [
+            `--${name}`,
+            `${value}`,
+          ]),
+        ],
+        env,
+      },
+      channel: {
+        client,
+        token,
+        [Symbol.asyncDispose]: async () => {
+          client[Symbol.dispose]();
+          await files.remove(socket);
+        },
+      },
+    };
+  }
+
+  #countThreads(): Promise<number> {
+    const { countCores = countPhysicalCores, log, threads } = this.#options;
+    if (threads !== null) return Promise.resolve(threads);
+    return this.#threads ??= countCores().catch((error) => {
+      // One thread is slow on every machine, and wrong on none.
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn("Failed to count the processor's cores, one thread is used", {
+        reason,
+      });
+      return 1;
+    });
+  }
+
+  #socketFolder(): Promise<SocketFolder> {
+    const { env, platform, runtimeDir } = this.#options;
+    return this.#folder ??= makeSocketFolder({
+      files: platform.files,
+      entropy: platform.entropy,
+      runtimeDir,
+      temporaryDir: env.TMPDIR ?? "/tmp",
+    }).catch((error) => {
+      // The next start tries again: a full disk may be empty by then.
+      this.#folder = null;
+      throw error;
+    });
+  }
+
+  #makeRoom(model: LocalModel, signal: AbortSignal): Promise<void> {
+    const turn = this.#makingRoom.then(() => this.#unloadFor(model, signal));
+    // A start that is called off must not end the turns of the others.
+    this.#makingRoom = turn.catch(() => {});
+    return turn;
+  }
+
+  async #unloadFor(model: LocalModel, signal: AbortSignal): Promise<void> {
+    const { freeMemoryBytes, log } = this.#options;
+    for (;;) {
+      signal.throwIfAborted();
+      const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
+      const freeBytes = freeMemoryBytes();
+      const fields = { model: model.name, freeBytes, neededBytes: needed };
+      const victim = chooseVictim(freeBytes, needed, this.#residents(model));
+      if (victim === null) {
+        if (freeBytes < needed) {
+          log.warn("Memory is short for a model that is loaded now", fields);
+        }
+        return;
+      }
+      log.info("Unloading a model to make room", {
+        ...fields,
+        unloaded: victim.name,
+      });
+      // Somebody may have begun to use it: then it counts as in use next time round.
+      await this.#loaded.get(victim.name)?.supervisor.stopIfIdle();
+    }
+  }
+
+  /** What models that are being loaded have yet to take. */
+  #loadingBytes(except: LocalModel): number {
+    let bytes = 0;
+    for (const { model, supervisor } of this.#loaded.values()) {
+      const status = supervisor.status();
+      if (model.name === except.name || status.state !== "starting") continue;
+      bytes += model.sizeBytes * (1 - status.progress);
+    }
+    return bytes;
+  }
+
+  #residents(except: LocalModel) {
+    return [...this.#loaded.values()].flatMap(({ model, supervisor }) => {
+      const status = supervisor.status();
+      if (model.name === except.name || status.state !== "ready") return [];
+      const { inUse, lastUsedMs } = status;
+      return [{ name: model.name, inUse, lastUsedMs }];
+    });
+  }
+}
+
+function isSame(a: LocalModel, b: LocalModel): boolean {
+  return a.path === b.path && a.sizeBytes === b.sizeBytes && a.root === b.root;
+}

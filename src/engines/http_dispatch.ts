@@ -1,0 +1,141 @@
+import {
+  type Attempt,
+  type Capability,
+  type EngineAnswer,
+  Fault,
+  type JsonObject,
+} from "../domain/mod.ts";
+import type { HttpClient } from "./http_client.ts";
+
+/** A server that speaks OpenAI's dialect. */
+export interface HttpTarget {
+  readonly client: HttpClient;
+  /** Headers it asks for, its key among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborts, with the fault to report, when the server is known to be gone. */
+  readonly died: AbortSignal;
+}
+
+const PATHS: Readonly<Record<Capability, string | null>> = {
+  chat: "/v1/chat/completions",
+  completion: "/v1/completions",
+  embedding: "/v1/embeddings",
+  rerank: null,
+  transcription: null,
+  speech: null,
+};
+
+/**
+ * Send an attempt to an engine's HTTP server. An answer with any status is an
+ * answer, and its bytes pass through untouched.
+ *
+ * @param target The server.
+ * @param attempt What to ask it.
+ * @param signal Aborting it breaks the call off, its body included.
+ * @param onEnd Called once, when nothing more will come or is wanted: also
+ * before a throw, and when the signal is aborted and nobody reads on.
+ * @returns The answer's head and body. A body whose server died ends in an error.
+ * @throws {Fault} When the server could not be asked or broke before its answer.
+ */
+export async function dispatchHttp(
+  target: HttpTarget,
+  attempt: Attempt,
+  signal: AbortSignal,
+  onEnd: () => void,
+): Promise<EngineAnswer> {
+  const either = AbortSignal.any([signal, target.died]);
+  const end = onlyOnce(onEnd);
+  either.addEventListener("abort", end, { once: true });
+  try {
+    const path = PATHS[attempt.request.capability];
+    if (path === null) {
+      throw new Fault(
+        "not_implemented",
+        `This engine does not do ${attempt.request.capability}`,
+      );
+    }
+    const response = await target.client.post({
+      path,
+      headers: { "content-type": "application/json", ...target.headers },
+      body: JSON.stringify(bodyOf(attempt)),
+    }, either);
+    return {
+      status: response.status,
+      contentType: response.headers.get("content-type") ?? "application/json",
+      retryAfter: response.headers.get("retry-after"),
+      body: passThrough(
+        response.body,
+        (error) => reasonOf(error, target, signal),
+        () => target.died.aborted,
+        end,
+      ),
+    };
+  } catch (error) {
+    end();
+    throw reasonOf(error, target, signal);
+  }
+}
+
+function onlyOnce(call: () => void): () => void {
+  let called = false;
+  return () => {
+    if (!called) call();
+    called = true;
+  };
+}
+
+/** The request in the engine's own words. */
+function bodyOf({ model, request }: Attempt): JsonObject {
+  const { stream_options: _, stream: __, ...body } = request.body;
+  if (request.capability === "embedding") return { ...body, model };
+  return request.stream
+    // Usage is always asked for: predictions are held against it.
+    ? { ...body, model, stream: true, stream_options: { include_usage: true } }
+    : { ...body, model, stream: false };
+}
+
+/** What to tell the caller of an error: its own leaving, the death, or a broken answer. */
+function reasonOf(
+  error: unknown,
+  target: HttpTarget,
+  signal: AbortSignal,
+): unknown {
+  if (error instanceof Fault) return error;
+  if (signal.aborted) return signal.reason;
+  if (target.died.aborted) return target.died.reason;
+  return new Fault("engine_failed", "The engine broke its answer off", {
+    origin: "engine",
+    cause: error,
+  });
+}
+
+function passThrough(
+  source: ReadableStream<Uint8Array> | null,
+  reasonFor: (error: unknown) => unknown,
+  isDead: () => boolean,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = source?.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await reader?.read() ?? { done: true, value: undefined };
+        if (next.value !== undefined) {
+          controller.enqueue(next.value);
+          return;
+        }
+        onEnd();
+        // The end of a dead server's connection is not the end of its answer.
+        if (isDead()) controller.error(reasonFor(undefined));
+        else controller.close();
+      } catch (error) {
+        onEnd();
+        controller.error(reasonFor(error));
+      }
+    },
+    async cancel(reason) {
+      onEnd();
+      await reader?.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+}
