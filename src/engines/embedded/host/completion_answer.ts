@@ -1,0 +1,151 @@
+import { z } from "zod";
+import type { JsonObject } from "../../../domain/mod.ts";
+import { parseDelivery, parseFormat } from "./chat_request.ts";
+import { buildConstraint } from "./constraint.ts";
+import { checkFields } from "./field_check.ts";
+import type { Job, StopReason } from "./generate.ts";
+import type { ChatModel } from "./load_model.ts";
+import { checkTokens, tokenizePrompt } from "./prompt.ts";
+import { invalidField } from "./request_error.ts";
+import {
+  type ChatHost,
+  type RunningAnswer,
+  startAnswer,
+  stepsOf,
+} from "./running_answer.ts";
+import { parseSampling } from "./sampling.ts";
+import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
+import { streamErrors } from "./stream_errors.ts";
+import { type Timings, usageOf } from "./timings.ts";
+
+const tokenIds = z.array(z.int());
+const fields = z.object({
+  prompt: z.union([
+    z.string(),
+    tokenIds,
+    z.array(z.string()),
+    z.array(tokenIds),
+  ]),
+  echo: z.boolean().nullish(),
+  suffix: z.string().nullish(),
+});
+
+/**
+ * Answer a plain completion, streamed or not.
+ *
+ * @param host The model and its slots.
+ * @param body The request.
+ * @param abort Its signal stops the work; it is aborted when the client leaves a stream.
+ * @returns OpenAI's answer with llama-server's timings.
+ * @throws {RequestError} When the request is wrong, does not fit or can not wait.
+ */
+export async function answerCompletion(
+  host: ChatHost,
+  body: JsonObject,
+  abort: AbortController,
+): Promise<Response> {
+  const delivery = parseDelivery(body);
+  const { chat } = host;
+  const job: Job = {
+    prompt: readPrompt(chat, body),
+    sampling: parseSampling(body, host.entropy),
+    constraint: buildConstraint(parseFormat(body), null),
+    showSpecial: false,
+  };
+  const answer = await startAnswer(host, job, abort.signal);
+  const head = {
+    id: `cmpl-${host.entropy.uuid().replaceAll("-", "")}`,
+    object: "text_completion",
+    created: Math.floor(host.clock.now() / 1000),
+    model: delivery.model ?? chat.name,
+  };
+  if (!delivery.stream) return Response.json(await collect(head, answer));
+  const events = streamErrors(
+    streamSteps(head, answer, delivery.includeUsage),
+    abort.signal,
+  );
+  return eventStream(events, () => abort.abort());
+}
+
+function readPrompt(chat: ChatModel, body: JsonObject): Job["prompt"] {
+  const { prompt, echo, suffix } = checkFields(fields, body);
+  if (echo === true) {
+    throw invalidField(
+      "echo",
+      'This engine does not repeat prompts: leave "echo" out',
+    );
+  }
+  if (suffix !== undefined && suffix !== null && suffix !== "") {
+    throw invalidField(
+      "suffix",
+      'This engine does not fill in: leave "suffix" out',
+    );
+  }
+  const one = onlyPrompt(prompt);
+  const tokens = typeof one === "string"
+    ? tokenizePrompt(chat.model, one)
+    : checkTokens(one, chat.vocabularySize, "prompt");
+  if (tokens.length > 0) return tokens;
+  throw invalidField("prompt", 'The field "prompt" is empty');
+}
+
+function onlyPrompt(
+  prompt: z.infer<typeof fields>["prompt"],
+): string | readonly number[] {
+  if (typeof prompt === "string") return prompt;
+  const [first, ...rest] = prompt;
+  if (typeof first === "string" || Array.isArray(first)) {
+    if (rest.length === 0) return first;
+    throw invalidField(
+      "prompt",
+      `This engine takes one prompt a request, not ${prompt.length}`,
+    );
+  }
+  return prompt.filter((id) => typeof id === "number");
+}
+
+function choice(text: string, reason: StopReason | null): JsonObject {
+  return { index: 0, text, logprobs: null, finish_reason: reason };
+}
+
+async function* streamSteps(
+  head: JsonObject,
+  answer: RunningAnswer,
+  includeUsage: boolean,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  for await (const step of stepsOf(answer)) {
+    if (step.kind === "text") {
+      if (step.text === "") continue;
+      yield encodeEvent({ ...head, choices: [choice(step.text, null)] });
+      continue;
+    }
+    const { reason, timings } = step;
+    yield encodeEvent({ ...head, choices: [choice("", reason)], timings });
+    if (includeUsage) yield encodeEvent(usageChunk(head, timings));
+    yield encodeDone();
+  }
+}
+
+function usageChunk(head: JsonObject, timings: Timings): JsonObject {
+  return { ...head, choices: [], usage: usageOf(timings), timings };
+}
+
+async function collect(
+  head: JsonObject,
+  answer: RunningAnswer,
+): Promise<JsonObject> {
+  let text = "";
+  for await (const step of stepsOf(answer)) {
+    if (step.kind === "text") {
+      text += step.text;
+      continue;
+    }
+    return {
+      ...head,
+      choices: [choice(text, step.reason)],
+      usage: usageOf(step.timings),
+      timings: step.timings,
+    };
+  }
+  throw new Error("The answer has no end");
+}

@@ -1,0 +1,205 @@
+import { basename } from "node:path";
+import type {
+  Llama,
+  LlamaContextSequence,
+  LlamaEmbeddingContext,
+  LlamaModel,
+  Token,
+} from "node-llama-cpp";
+import { findCallForm, type FoundForm } from "./call_form.ts";
+import { ChatTemplate } from "./chat_template.ts";
+import type { HostOptions } from "./options.ts";
+
+/** A model in memory with what its answers are made of. */
+interface Loaded {
+  readonly llama: Llama;
+  readonly model: LlamaModel;
+  /** Name from the header, or the file's. */
+  readonly name: string;
+  /** Tokens of one prompt with its answer, or of one input. */
+  readonly contextLength: number;
+  /** Number of tokens in the vocabulary. */
+  readonly vocabularySize: number;
+  /** Most tokens that are evaluated at once. */
+  readonly batchSize: number;
+}
+
+/** A model that writes. */
+export interface ChatModel extends Loaded {
+  readonly mode: "chat";
+  readonly sequences: readonly LlamaContextSequence[];
+  readonly template: ChatTemplate;
+  readonly callForm: FoundForm;
+  /** Tokens that end an answer, found on first use. */
+  endTokens(): readonly Token[];
+}
+
+/** A model that embeds. */
+export interface EmbeddingModel extends Loaded {
+  readonly mode: "embedding";
+  readonly context: LlamaEmbeddingContext;
+}
+
+/** A loaded model of either kind. */
+export type LoadedModel = ChatModel | EmbeddingModel;
+
+/** Where a load tells of itself. */
+export interface LoadListener {
+  /** Part of the weights that is loaded, 0 to 1. */
+  progress(part: number): void;
+  /** A line of llama.cpp's own log, warnings and worse. */
+  log(line: string): void;
+}
+
+const BATCH_SIZE = 512;
+const MAGIC = "GGUF";
+
+/** A model that can not be loaded, with a reason for people. */
+export class LoadError extends Error {
+  override readonly name = "LoadError";
+}
+
+/**
+ * Load a model and make its context.
+ *
+ * @param options What to load and how.
+ * @param listener Hears of progress and of llama.cpp's log.
+ * @returns The model, ready to answer.
+ * @throws {LoadError} When the file is no sound GGUF, or memory does not suffice.
+ */
+export async function loadModel(
+  options: HostOptions,
+  listener: LoadListener,
+): Promise<LoadedModel> {
+  const file = basename(options.modelPath);
+  await checkMagic(options.modelPath, file);
+  const problems: string[] = [];
+  try {
+    return await load(options, {
+      progress: (part) => listener.progress(part),
+      log(line) {
+        problems.push(line);
+        listener.log(line);
+      },
+    });
+  } catch (problem) {
+    const said = problem instanceof Error ? problem.message : String(problem);
+    const detail = lastProblem(problems);
+    const reason = detail === "" || said.includes(detail)
+      ? said
+      : `${said} (${detail})`;
+    throw new LoadError(
+      `Failed to load "${file}": ${reason.replaceAll(options.modelPath, file)}`,
+      { cause: problem },
+    );
+  }
+}
+
+async function checkMagic(path: string, file: string): Promise<void> {
+  const magic = new Uint8Array(MAGIC.length);
+  try {
+    using opened = await Deno.open(path, { read: true });
+    await opened.read(magic);
+  } catch (problem) {
+    const said = problem instanceof Error ? problem.name : String(problem);
+    throw new LoadError(`Failed to open "${file}": ${said}`, {
+      cause: problem,
+    });
+  }
+  if (new TextDecoder().decode(magic) !== MAGIC) {
+    throw new LoadError(
+      `Failed to load "${file}": it is no GGUF file; get the model again`,
+    );
+  }
+}
+
+/** The most telling line of llama.cpp's log: the first that says what failed. */
+function lastProblem(lines: readonly string[]): string {
+  const telling = lines.find((line) => /error|fail|corrupt|bounds/i.test(line));
+  return (telling ?? "").replace(/^\w+: /, "").trim().slice(0, 300);
+}
+
+async function load(
+  options: HostOptions,
+  listener: LoadListener,
+): Promise<LoadedModel> {
+  const { getLlama, LlamaLogLevel } = await import("node-llama-cpp");
+  const llama = await getLlama({
+    gpu: options.gpu === "auto" ? "auto" : false,
+    build: "never",
+    skipDownload: true,
+    progressLogs: false,
+    maxThreads: options.threads,
+    logLevel: LlamaLogLevel.warn,
+    logger: (level, message) =>
+      listener.log(`llama.cpp ${level}: ${message.trim()}`),
+  });
+  const model = await llama.loadModel({
+    modelPath: options.modelPath,
+    onLoadProgress: (part) => listener.progress(part),
+  });
+  const contextLength = Math.min(
+    options.contextPerSlot,
+    model.trainContextSize,
+  );
+  const { metadata } = model.fileInfo;
+  const loaded = {
+    llama,
+    model,
+    name: metadata.general.name ?? basename(options.modelPath, ".gguf"),
+    contextLength,
+    vocabularySize: metadata.tokenizer.ggml.tokens.length,
+  };
+  if (options.mode === "embedding") {
+    const context = await model.createEmbeddingContext({
+      contextSize: contextLength,
+      // Pooling needs all of an input in one batch.
+      batchSize: contextLength,
+      threads: options.threads,
+    });
+    return {
+      ...loaded,
+      mode: "embedding",
+      context,
+      batchSize: contextLength,
+    };
+  }
+  const batchSize = Math.min(BATCH_SIZE, contextLength);
+  const context = await model.createContext({
+    contextSize: contextLength,
+    sequences: options.slots,
+    batchSize,
+    threads: options.threads,
+    failedCreationRemedy: false,
+  });
+  const template = new ChatTemplate(
+    metadata.tokenizer.chat_template ?? null,
+    model.tokens.bosString ?? "",
+    model.tokens.eosString ?? "",
+  );
+  const endings = [model.tokens.eosString, model.tokens.eotString]
+    .filter((text): text is string => text !== null);
+  return {
+    ...loaded,
+    mode: "chat",
+    batchSize,
+    sequences: Array.from(
+      { length: options.slots },
+      () => context.getSequence(),
+    ),
+    template,
+    callForm: findCallForm(
+      (messages, rendering) => template.render(messages, rendering),
+      endings,
+    ),
+    endTokens: findEndTokensOnce(model),
+  };
+}
+
+/** Large vocabularies take a while, and few requests ask. */
+function findEndTokensOnce(model: LlamaModel): () => readonly Token[] {
+  let found: readonly Token[] | undefined;
+  return () =>
+    found ??= Array.from(model.iterateAllTokens())
+      .filter((token) => model.isEogToken(token));
+}
