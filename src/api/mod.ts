@@ -7,6 +7,7 @@
 export type { AccessRules, ConnectionInfo, Scope } from "./access.ts";
 export { type Api, createApi } from "./api.ts";
 export type { ApiOptions, Readiness } from "./context.ts";
+export type { HandleRequest, ListenAt } from "./deno_server.ts";
 export {
   type Listeners,
   type ListenersOptions,
