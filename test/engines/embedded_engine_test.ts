@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import {
+  Fault,
+  type LoadState,
+  type LocalModel,
+} from "../../src/domain/mod.ts";
+import { createEmbeddedEngine } from "../../src/engines/embedded/embedded_engine.ts";
+import type { EmbeddedEngineOptions } from "../../src/engines/embedded/embedded_options.ts";
+import type { HttpClient } from "../../src/engines/http_client.ts";
+import {
+  createDenoFiles,
+  createDenoProcesses,
+  createSeededEntropy,
+  createSystemClock,
+  ManualClock,
+  MemoryFiles,
+} from "../../src/platform/mod.ts";
+import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
+import { FakeProcesses } from "../fakes/fake_processes.ts";
+import { QuietLog } from "../fakes/quiet_log.ts";
+
+const GB = 1_000_000_000;
+const never = new AbortController().signal;
+
+function model(name: string, changes: Partial<LocalModel> = {}): LocalModel {
+  return {
+    name,
+    path: `/models/${name}.gguf`,
+    sizeBytes: GB,
+    architecture: "llama",
+    contextLength: 131_072,
+    capabilities: ["chat", "completion"],
+    features: ["tools", "json_schema"],
+    root: null,
+    ...changes,
+  };
+}
+
+function setUp(changes: Partial<EmbeddedEngineOptions> = {}) {
+  const clock = new ManualClock();
+  const processes = new FakeProcesses();
+  const files = new MemoryFiles();
+  const log = new QuietLog();
+  const models = [model("a"), model("b"), model("c")];
+  const memory = { freeBytes: 64 * GB };
+  const closed: string[] = [];
+  const tokens: string[] = [];
+  const createClient = (path: string): HttpClient => ({
+    post({ headers }) {
+      tokens.push(headers.authorization ?? "");
+      return Promise.resolve(new Response("data: [DONE]\n\n"));
+    },
+    [Symbol.dispose]: () => closed.push(path),
+  });
+  const engine = createEmbeddedEngine({
+    platform: { clock, processes, files, entropy: createSeededEntropy(1) },
+    log,
+    node: testNodeId(),
+    nodeName: "here",
+    inventory: { list: () => models, invalid: () => [] },
+    threads: 2,
+    slots: 2,
+    contextLength: null,
+    keepAliveMs: 300_000,
+    env: { PATH: "/bin" },
+    runtimeDir: "/data/run",
+    freeMemoryBytes: () => memory.freeBytes,
+    createClient,
+    ...changes,
+  });
+  const ask = async (name: string) => {
+    const started = await engine.start(buildAttempt(name), never);
+    assert.equal(started.kind, "accepted");
+    const answer = await started.answer();
+    return await new Response(answer.body).text();
+  };
+  const state = (name: string): LoadState["kind"] | undefined =>
+    engine.view().offers.find((offer) => offer.model === name)?.state.kind;
+  const seen = { clock, processes, files, log, models, memory };
+  return { ...seen, engine, closed, tokens, ask, state };
+}
+
+Deno.test("createEmbeddedEngine starts a process on demand, as its contract says", async () => {
+  const { ask, closed, clock, engine, files, processes, tokens } = setUp();
+  processes.onSpawn = (child) => child.becomeReady();
+  assert.equal(await ask("a"), "data: [DONE]\n\n");
+  const { command, env } = processes.last.options;
+  const socket = command[command.indexOf("--socket") + 1] ?? "";
+  assert.match(socket, /^\/data\/run\/covey-[0-9a-f]{16}\/1\.sock$/);
+  assert.deepEqual(command, [
+    "covey",
+    "engine",
+    ...["--model", "/models/a.gguf"],
+    ...["--socket", socket],
+    ...["--mode", "chat"],
+    ...["--context", "32768"],
+    ...["--slots", "2"],
+    ...["--threads", "2"],
+    ...["--gpu", "auto"],
+  ]);
+  assert.deepEqual(env, { PATH: "/bin" });
+  assert.match(processes.last.input, /^[0-9a-f]{64}\n$/);
+  assert.deepEqual(tokens, [`Bearer ${processes.last.input.trim()}`]);
+  await clock.advance(300_000);
+  assert.deepEqual(processes.last.signals, ["SIGTERM"]);
+  assert.deepEqual(closed, [socket]);
+  await engine[Symbol.asyncDispose]();
+  assert.deepEqual(await files.list("/data/run"), []);
+});
+
+Deno.test("createEmbeddedEngine offers cold, loading, warm and failed models", async () => {
+  const { ask, clock, engine, processes } = setUp();
+  await using _owner = engine;
+  const offer = () => engine.view().offers[0];
+  assert.deepEqual(offer()?.state, { kind: "cold" });
+  assert.equal(offer()?.contextLength, 32_768);
+  assert.deepEqual(offer()?.rates, {
+    prefillTokensPerSecond: 50,
+    tpotMs: [100, 150],
+    loadTimeMs: 2_300,
+    observations: 0,
+    typicalError: 0.5,
+    expectedOutputTokens: 256,
+  });
+  const asked = ask("a");
+  await clock.advance(800);
+  assert.deepEqual(offer()?.state, { kind: "loading", remainingMs: 1_500 });
+  assert.deepEqual(offer()?.queue.runningMs, [200]);
+  processes.last.say({ event: "loading", progress: 0.2 });
+  await clock.advance(200);
+  assert.deepEqual(offer()?.state, { kind: "loading", remainingMs: 4_000 });
+  processes.last.becomeReady();
+  await asked;
+  assert.deepEqual(offer()?.state, { kind: "warm", loadTimeMs: 1_000 });
+  assert.equal(offer()?.contextLength, 2_048);
+  assert.deepEqual(offer()?.queue, { slots: 2, runningMs: [], waitingMs: [] });
+  processes.last.exit(137);
+  await clock.advance(0);
+  const failed = offer()?.state;
+  assert.equal(failed?.kind, "failed");
+  assert.match(failed?.kind === "failed" ? failed.reason : "", /out of memory/);
+  await clock.advance(1_000);
+  assert.deepEqual(offer()?.state, { kind: "cold" });
+});
+
+Deno.test("createEmbeddedEngine unloads idle models, least recently used first, when memory is short", async () => {
+  const { ask, clock, engine, log, memory, processes, state } = setUp();
+  await using _owner = engine;
+  processes.onSpawn = (child) => {
+    memory.freeBytes -= GB;
+    child.becomeReady();
+    child.exited.then(() => memory.freeBytes += GB);
+  };
+  await ask("a");
+  await clock.advance(10);
+  await ask("b");
+  await clock.advance(10);
+  await ask("a");
+  // Room for one more is less than 1.2 GB and 512 MiB; one victim suffices.
+  memory.freeBytes = GB;
+  await ask("c");
+  assert.deepEqual(["a", "b", "c"].map(state), ["warm", "cold", "warm"]);
+  const unloaded = log.lines.flatMap(({ fields }) => fields.unloaded ?? []);
+  assert.deepEqual(unloaded, ["b"]);
+});
+
+Deno.test("createEmbeddedEngine never unloads a model in use, and says that memory is short", async () => {
+  const { ask, engine, log, memory, processes, state } = setUp();
+  await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  const started = await engine.start(buildAttempt("a"), never);
+  assert.equal(started.kind, "accepted");
+  const held = await started.answer();
+  memory.freeBytes = 0;
+  await ask("b");
+  assert.deepEqual(["a", "b"].map(state), ["warm", "warm"]);
+  assert.ok(
+    log.lines.some(({ message }) => message.startsWith("Memory is short")),
+  );
+  await held.body.cancel();
+});
+
+Deno.test("createEmbeddedEngine ends the process of a model that changed or went", async () => {
+  const { ask, engine, models, processes, state } = setUp();
+  await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  await ask("a");
+  await ask("b");
+  models.splice(0, 2, model("a", { sizeBytes: 2 * GB }));
+  assert.equal(state("a"), "cold");
+  await ask("a");
+  assert.deepEqual(processes.children.map(({ signals }) => signals), [
+    ["SIGTERM"],
+    ["SIGTERM"],
+    [],
+  ]);
+  const gone = await engine.start(buildAttempt("b"), never);
+  assert.equal(gone.kind === "refused" && gone.reason, "model_not_here");
+});
+
+Deno.test("createEmbeddedEngine counts cores once, on the first load, and does with one thread when it can not", async () => {
+  let counts = 0;
+  const { ask, engine, processes } = setUp({
+    threads: null,
+    countCores: () => {
+      counts++;
+      return Promise.reject(new Error("no lscpu"));
+    },
+  });
+  await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  engine.view();
+  assert.equal(counts, 0);
+  await ask("a");
+  await ask("b");
+  assert.equal(counts, 1);
+  const { command } = processes.last.options;
+  assert.equal(command[command.indexOf("--threads") + 1], "1");
+});
+
+Deno.test("createEmbeddedEngine moves its sockets where the path is short", async () => {
+  const { ask, engine, processes } = setUp({
+    runtimeDir: `/${"deep/".repeat(20)}run`,
+    env: { TMPDIR: "/short" },
+  });
+  await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  await ask("a");
+  assert.match(processes.last.options.command.join(" "), /--socket \/short\//);
+});
+
+Deno.test("createEmbeddedEngine offers what it can do only", async () => {
+  const { engine, models } = setUp();
+  await using _owner = engine;
+  models.splice(
+    0,
+    3,
+    model("embed", { capabilities: ["embedding"], features: [] }),
+    model("rank", { capabilities: ["rerank"], features: [] }),
+  );
+  assert.deepEqual(engine.view().offers.map((one) => one.model), ["embed"]);
+  await assert.rejects(
+    engine.start(buildAttempt("embed"), never),
+    (error) => error instanceof Fault && error.code === "wrong_capability",
+  );
+});
+
+Deno.test("createEmbeddedEngine with a real process streams, and a killed one ends the stream in an error", async () => {
+  const folder = await Deno.makeTempDir();
+  const log = new QuietLog();
+  try {
+    await using engine = createEmbeddedEngine({
+      platform: {
+        clock: createSystemClock(),
+        files: createDenoFiles(() => "test"),
+        entropy: createSeededEntropy(1),
+        processes: createDenoProcesses([
+          Deno.execPath(),
+          "run",
+          "--quiet",
+          "--no-config",
+          "--allow-all",
+          new URL("../fakes/engine_program.ts", import.meta.url).pathname,
+        ]),
+      },
+      log,
+      node: testNodeId(),
+      nodeName: "here",
+      inventory: { list: () => [model("a")], invalid: () => [] },
+      threads: 1,
+      slots: 1,
+      contextLength: null,
+      keepAliveMs: Infinity,
+      env: { PATH: "/bin" },
+      runtimeDir: folder,
+      freeMemoryBytes: () => 64 * GB,
+    });
+    const ask = async (body: { chunks?: number }) => {
+      const attempt = buildAttempt("a", { body });
+      const started = await engine.start(attempt, never);
+      assert.equal(started.kind, "accepted");
+      return await started.answer();
+    };
+    const whole = await ask({ chunks: 2 });
+    assert.equal(whole.status, 200);
+    const text = await new Response(whole.body).text();
+    assert.equal(text, "data: 1\n\ndata: 2\n\n");
+
+    const broken = await ask({});
+    const reader = broken.body.getReader();
+    await reader.read();
+    const pid = log.lines.find(({ fields }) => fields.pid !== undefined)
+      ?.fields.pid;
+    Deno.kill(Number(pid), "SIGKILL");
+    await assert.rejects(
+      async () => {
+        while (!(await reader.read()).done);
+      },
+      (error) => error instanceof Fault && error.code === "engine_failed",
+    );
+  } finally {
+    const left = await Array.fromAsync(Deno.readDir(folder));
+    await Deno.remove(folder, { recursive: true });
+    assert.deepEqual(left, []);
+  }
+});
