@@ -331,6 +331,7 @@ export const SETTINGS: {
     fallback: null,
     fallbackText: "unset",
     secret: true,
+    later: { feature: "licences are" },
     parse: anySecret,
   },
   databaseUrl: {
