@@ -1,0 +1,257 @@
+import { Fault, faultOf } from "../domain/mod.ts";
+import type { Clock } from "../platform/mod.ts";
+import type { AnswerTally } from "./answer_tally.ts";
+import type { BegunAttempt, LoopEffects, Opened } from "./attempt_loop.ts";
+import { tryCandidates } from "./attempt_loop.ts";
+import { errorEvent, QUEUED_COMMENT } from "./error_event.ts";
+import { streamOf } from "./whole_answer.ts";
+
+/** How a request ended, for counting. */
+export type RequestOutcome =
+  | "answered"
+  /** The engine's own 4xx. */
+  | "rejected"
+  /** Nobody could serve it. */
+  | "failed"
+  | "broken_off"
+  | "cancelled";
+
+/** What a session tells its owner. */
+export interface SessionEvents {
+  /** The first content of a stream is there. */
+  content(): void;
+  /** Nothing more will come. Called once. */
+  ended(outcome: RequestOutcome, tally: AnswerTally | null): void;
+}
+
+/** The head of what the client gets. */
+export interface SessionAnswer {
+  /** The attempt that serves, or that is waited for. */
+  readonly begun: BegunAttempt;
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter: string | null;
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/** When a stream's head goes out although there is no content yet. */
+const HEAD_AFTER_MS = 10_000;
+const COMMENT_EVERY_MS = 1000;
+const EVENT_STREAM = "text/event-stream";
+
+type Streaming = Extract<Opened, { readonly kind: "streaming" }>;
+type StreamEnd =
+  | { readonly kind: "answered" }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "broken_off"; readonly fault: Fault };
+
+/**
+ * One client's request from its placement to the last byte: runs the attempt
+ * loop, and hands the client a body that it reads at its own pace.
+ */
+export class AnswerSession {
+  readonly #clock: Clock;
+  readonly #client: AbortSignal;
+  readonly #events: SessionEvents;
+  readonly #control = new AbortController();
+  readonly #onClient = () => this.abort(this.#client.reason);
+  readonly #current: () => BegunAttempt | null;
+  readonly #opening: Promise<Opened>;
+  /** Resolves when nothing more will come. */
+  readonly over: Promise<void>;
+  #resolveOver: () => void = () => {};
+  #settled = false;
+  #ended = false;
+
+  /**
+   * Begin at once.
+   *
+   * @param effects How attempts begin and end.
+   * @param client Aborted when the client leaves.
+   * @param events Whom to tell.
+   */
+  constructor(
+    effects: LoopEffects,
+    client: AbortSignal,
+    events: SessionEvents,
+  ) {
+    this.#clock = effects.clock;
+    this.#client = client;
+    this.#events = events;
+    this.over = new Promise((resolve) => this.#resolveOver = resolve);
+    if (client.aborted) this.#control.abort(client.reason);
+    else client.addEventListener("abort", this.#onClient, { once: true });
+    let current: BegunAttempt | null = null;
+    this.#current = () => current;
+    this.#opening = tryCandidates({
+      clock: effects.clock,
+      begin(n) {
+        const begun = effects.begin(n);
+        if (!(begun instanceof Fault)) current = begun;
+        return begun;
+      },
+    }, this.#control.signal).catch((thrown) => ({
+      kind: "nothing",
+      fault: faultOf(thrown),
+    }));
+  }
+
+  /**
+   * End it before its time.
+   *
+   * @param reason A fault is told to the client; anything else means that it left.
+   */
+  abort(reason: unknown): void {
+    if (this.#ended) return;
+    this.#control.abort(reason);
+    // The client may never read again, so its body cannot be waited for.
+    this.#opening.then((opened) => {
+      const end = endOf(reason);
+      if (opened.kind === "streaming") this.#settle(opened, end);
+      this.#end(end.kind === "cancelled" ? "cancelled" : "failed", null);
+    });
+  }
+
+  /**
+   * Wait for what the client is to get.
+   *
+   * @param stream Whether the client asked for a stream, which may open empty after 10 s.
+   * @returns The answer.
+   * @throws {Fault} When nobody could serve it; the client's own reason when it left.
+   */
+  async answer(stream: boolean): Promise<SessionAnswer> {
+    try {
+      const opened = stream
+        ? await this.#openedWithin(HEAD_AFTER_MS)
+        : await this.#opening;
+      const waitedFor = this.#current();
+      if (opened === null && waitedFor !== null) {
+        return this.#streaming(waitedFor, null);
+      }
+      return this.#answerOf(opened ?? await this.#opening);
+    } catch (thrown) {
+      this.#end(thrown instanceof Fault ? "failed" : "cancelled", null);
+      throw thrown;
+    }
+  }
+
+  #answerOf(opened: Opened): SessionAnswer {
+    switch (opened.kind) {
+      case "streaming":
+        return this.#streaming(opened.begun, opened);
+      case "whole": {
+        const { tally, pieces, ...head } = opened.answer;
+        const good = head.status < 400;
+        this.#end(good ? "answered" : "rejected", tally);
+        return { begun: opened.begun, ...head, body: streamOf(pieces) };
+      }
+      case "nothing":
+        throw opened.fault;
+      case "cancelled":
+        throw this.#control.signal.reason;
+      default: {
+        const never: never = opened;
+        return never;
+      }
+    }
+  }
+
+  /** A body that sends comments until there is content, if there is none yet. */
+  #streaming(begun: BegunAttempt, opened: Streaming | null): SessionAnswer {
+    let live = opened;
+    let commented = false;
+    let gone = false;
+    if (live !== null) this.#events.content();
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        try {
+          if (live === null) {
+            const now = commented
+              ? await this.#openedWithin(COMMENT_EVERY_MS)
+              : null;
+            commented = true;
+            if (gone) return;
+            if (now === null) return controller.enqueue(QUEUED_COMMENT);
+            live = this.#lateStream(now);
+            this.#events.content();
+          }
+          const events = await live.stream.next();
+          if (gone) return;
+          for (const event of events ?? []) controller.enqueue(event);
+          if (events !== null) return;
+          this.#settle(live, { kind: "answered" });
+          controller.close();
+        } catch (thrown) {
+          const end = endOf(thrown);
+          if (live !== null) this.#settle(live, end);
+          this.#end(end.kind === "cancelled" ? "cancelled" : "failed", null);
+          if (gone) return;
+          if (end.kind !== "broken_off") return controller.error(thrown);
+          controller.enqueue(errorEvent(end.fault));
+          controller.close();
+        }
+      },
+      cancel: (reason) => {
+        gone = true;
+        // Clients leave at the terminator without waiting for the end.
+        if (live?.stream.complete) this.#settle(live, { kind: "answered" });
+        this.abort(reason instanceof Fault ? reason.message : reason);
+      },
+    }, { highWaterMark: 0 });
+    return {
+      begun,
+      status: 200,
+      contentType: EVENT_STREAM,
+      retryAfter: null,
+      body,
+    };
+  }
+
+  /** The head is out: anything but a stream can only become an error event. */
+  #lateStream(opened: Opened): Streaming {
+    if (opened.kind === "streaming") return opened;
+    if (opened.kind === "nothing") throw opened.fault;
+    if (opened.kind === "cancelled") throw this.#control.signal.reason;
+    throw new Fault(
+      "engine_failed",
+      `The engine answered with status ${opened.answer.status}`,
+      { origin: "engine" },
+    );
+  }
+
+  #settle(live: Streaming, end: StreamEnd): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    const { tally } = live.stream;
+    live.begun.settle({ ...end, tally });
+    live.guard.cancel();
+    live.guard[Symbol.dispose]();
+    this.#end(end.kind, tally);
+  }
+
+  #end(outcome: RequestOutcome, tally: AnswerTally | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#client.removeEventListener("abort", this.#onClient);
+    this.#events.ended(outcome, tally);
+    this.#resolveOver();
+  }
+
+  /** What was opened, or null if nothing was within the time. */
+  #openedWithin(ms: number): Promise<Opened | null> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(ms, () => resolve(null));
+      this.#opening.then((opened) => {
+        timer[Symbol.dispose]();
+        resolve(opened);
+      });
+    });
+  }
+}
+
+/** Only faults are told; whatever else ends a stream is its client's doing. */
+function endOf(reason: unknown): StreamEnd {
+  return reason instanceof Fault
+    ? { kind: "broken_off", fault: reason }
+    : { kind: "cancelled" };
+}

@@ -1,0 +1,67 @@
+import type {
+  Capability,
+  EngineView,
+  ModelFeature,
+  NodeId,
+  Offer,
+  Source,
+} from "../domain/mod.ts";
+import type { Estimate } from "./estimate.ts";
+import type { ModelName } from "./model_name.ts";
+import type { ExpectedOutput } from "./output_length.ts";
+
+/** Why an engine rests although it is there. */
+export type Bar =
+  | { readonly kind: "breaker_open"; readonly retryInMs: number }
+  | { readonly kind: "cooling_down"; readonly retryInMs: number };
+
+/** One engine as a placement sees it. */
+export interface EngineSnapshot {
+  /** Unique over all nodes. */
+  readonly key: string;
+  readonly node: NodeId;
+  readonly nodeName: string;
+  readonly engine: string;
+  readonly view: EngineView;
+  /** Expected work of this entry's dispatches to a device that the view does not hold. */
+  unseenMs(device: string): readonly number[];
+  /** What keeps it from being used now, or null. */
+  readonly bar: Bar | null;
+}
+
+/** The part of a request that a placement rests on. */
+export interface Demand {
+  readonly model: ModelName;
+  readonly capability: Capability;
+  readonly source: Source;
+  readonly promptTokens: number;
+  readonly inputCount: number;
+  readonly needs: readonly ModelFeature[];
+  readonly expected: ExpectedOutput;
+}
+
+/** An engine that offers the model, eligible or not. */
+export interface Candidate {
+  readonly engine: EngineSnapshot;
+  readonly offer: Offer;
+  readonly estimate: Estimate;
+  /** Why it is not eligible, or null. */
+  readonly unfit: Unfit | null;
+}
+
+/** Why a candidate cannot serve a request. */
+export type Unfit =
+  | { readonly kind: "capability"; readonly reason: string }
+  | { readonly kind: "feature"; readonly reason: string }
+  | { readonly kind: "context"; readonly reason: string }
+  | { readonly kind: "source"; readonly reason: string }
+  | {
+    readonly kind: "unavailable";
+    readonly reason: string;
+    readonly retryInMs: number | null;
+  }
+  | {
+    readonly kind: "cooling_down";
+    readonly reason: string;
+    readonly retryInMs: number;
+  };

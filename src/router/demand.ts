@@ -1,0 +1,53 @@
+import type { InferenceRequest } from "../domain/mod.ts";
+import type { Demand, EngineSnapshot } from "./candidate.ts";
+import { decodes } from "./estimate.ts";
+import type { LengthBook } from "./length_book.ts";
+import { type ModelName, parseModelName } from "./model_name.ts";
+import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
+
+/**
+ * Read from a request what its placement rests on.
+ *
+ * @param request The request.
+ * @param engines Whose own experience counts where this node has none.
+ * @param lengths What this entry node knows of answers' lengths.
+ */
+export function demandOf(
+  request: InferenceRequest,
+  engines: readonly EngineSnapshot[],
+  lengths: LengthBook,
+): Demand {
+  const model = parseModelName(request.model);
+  return {
+    model,
+    capability: request.capability,
+    source: request.source,
+    promptTokens: request.promptTokens,
+    inputCount: request.inputCount,
+    needs: request.needs,
+    expected: decodes(request.capability)
+      ? (lengths.find(request.model) ?? new OutputLengths()).expected(
+        request.maxOutputTokens,
+        priorTokens(model, engines),
+      )
+      : { meanTokens: 0, medianTokens: 0 },
+  };
+}
+
+/** The mean of whoever has seen most answers of the model. */
+function priorTokens(
+  name: ModelName,
+  engines: readonly EngineSnapshot[],
+): number {
+  let most = 0;
+  let tokens = PRIOR_OUTPUT_TOKENS;
+  for (const engine of engines) {
+    for (const { model, rates } of engine.view.offers) {
+      if (model !== name.asked && model !== name.other) continue;
+      if (rates.observations <= most) continue;
+      most = rates.observations;
+      tokens = rates.expectedOutputTokens;
+    }
+  }
+  return tokens;
+}

@@ -1,0 +1,185 @@
+import type { QueueReport } from "../domain/mod.ts";
+import type { Clock } from "../platform/mod.ts";
+import { inLine, nextInLine } from "./queue_order.ts";
+
+/** What enters a queue. */
+export interface QueueEntry {
+  /** Key of the model, for the limit that each has. */
+  readonly model: string;
+  readonly expectedMs: number;
+  /** Sequences that the device may run side by side when this one is among them. */
+  readonly slots: number;
+  /** Called once, when it has its slot; perhaps before `enter` returns. */
+  onSlot(): void;
+}
+
+/** A place in a queue, and later the slot. */
+export interface QueuePlace {
+  readonly state: "waiting" | "running" | "left";
+  /** Sequences that ran side by side since it got its slot, on average, itself included. */
+  readonly meanConcurrency: number;
+  /** Replace its expected work, counted from now. */
+  expect(ms: number): void;
+  /** Leave the queue, or give the slot back. */
+  leave(): void;
+}
+
+/** Of an attempt that outlasts its forecast: this share of what it has run is taken to be left. */
+const OVERDUE_SHARE = 0.05;
+
+/**
+ * The work of one device. Sole writer of who waits and who runs; hands out
+ * slots in the order of `nextInLine`.
+ */
+export class DeviceQueue {
+  readonly #clock: Clock;
+  /** In order of arrival. */
+  #waiting: Place[] = [];
+  readonly #running = new Set<Place>();
+  /** Integral of the number running over time, for mean concurrency. */
+  #runMs = 0;
+  #countedAtMs = 0;
+
+  /** @param clock Time. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Attempts that wait. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Attempts that run. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Whether an attempt would start at once. */
+  isFree(slots: number): boolean {
+    return this.#waiting.length === 0 && this.#running.size < slots;
+  }
+
+  /** Attempts of one model, waiting or running. */
+  countOf(model: string, state: "waiting" | "running"): number {
+    const places = state === "waiting" ? this.#waiting : this.#running;
+    let count = 0;
+    for (const place of places) if (place.entry.model === model) count++;
+    return count;
+  }
+
+  /** Take a place at the end of the line. */
+  enter(entry: QueueEntry): QueuePlace {
+    const place = new Place(entry, this.#clock.monotonic(), {
+      leave: (left) => this.#leave(left),
+      runMs: () => this.#count(),
+      nowMs: () => this.#clock.monotonic(),
+    });
+    this.#waiting.push(place);
+    this.#handOut();
+    return place;
+  }
+
+  /**
+   * The queue as it is now.
+   *
+   * @param slots Slots of the model that asks.
+   */
+  report(slots: number): QueueReport {
+    const nowMs = this.#clock.monotonic();
+    return {
+      slots,
+      runningMs: [...this.#running].map((place) => place.leftMs(nowMs)),
+      waitingMs: inLine(this.#waiting, nowMs).map((place) => place.expectedMs),
+    };
+  }
+
+  #handOut(): void {
+    for (;;) {
+      const nowMs = this.#clock.monotonic();
+      const at = nextInLine(this.#waiting, nowMs);
+      const next = this.#waiting[at];
+      // Nobody behind it may start sooner, or wide models would never start.
+      if (next === undefined || this.#running.size >= next.entry.slots) return;
+      this.#waiting.splice(at, 1);
+      this.#count();
+      this.#running.add(next);
+      next.start(nowMs);
+      next.entry.onSlot();
+    }
+  }
+
+  #leave(place: Place): void {
+    this.#count();
+    this.#running.delete(place);
+    this.#waiting = this.#waiting.filter((other) => other !== place);
+    this.#handOut();
+  }
+
+  #count(): number {
+    const nowMs = this.#clock.monotonic();
+    this.#runMs += this.#running.size * (nowMs - this.#countedAtMs);
+    this.#countedAtMs = nowMs;
+    return this.#runMs;
+  }
+}
+
+/** What a place asks of its queue. */
+interface PlaceOwner {
+  leave(place: Place): void;
+  runMs(): number;
+  nowMs(): number;
+}
+
+class Place implements QueuePlace {
+  readonly entry: QueueEntry;
+  readonly enteredAtMs: number;
+  expectedMs: number;
+  readonly #owner: PlaceOwner;
+  #state: "waiting" | "running" | "left" = "waiting";
+  #startedAtMs = 0;
+  #expectedEndMs = 0;
+  #runMsAtStart = 0;
+
+  constructor(entry: QueueEntry, enteredAtMs: number, owner: PlaceOwner) {
+    this.entry = entry;
+    this.enteredAtMs = enteredAtMs;
+    this.expectedMs = entry.expectedMs;
+    this.#owner = owner;
+  }
+
+  get state(): "waiting" | "running" | "left" {
+    return this.#state;
+  }
+
+  get meanConcurrency(): number {
+    const ranMs = this.#owner.nowMs() - this.#startedAtMs;
+    if (this.#state !== "running" || ranMs <= 0) return 1;
+    return (this.#owner.runMs() - this.#runMsAtStart) / ranMs;
+  }
+
+  start(nowMs: number): void {
+    this.#state = "running";
+    this.#startedAtMs = nowMs;
+    this.#expectedEndMs = nowMs + this.expectedMs;
+    this.#runMsAtStart = this.#owner.runMs();
+  }
+
+  expect(ms: number): void {
+    this.expectedMs = ms;
+    this.#expectedEndMs = this.#owner.nowMs() + ms;
+  }
+
+  leftMs(nowMs: number): number {
+    return Math.max(
+      this.#expectedEndMs - nowMs,
+      OVERDUE_SHARE * (nowMs - this.#startedAtMs),
+    );
+  }
+
+  leave(): void {
+    if (this.#state === "left") return;
+    this.#state = "left";
+    this.#owner.leave(this);
+  }
+}

@@ -1,0 +1,64 @@
+import type { NodeId } from "../domain/mod.ts";
+
+interface Dispatch {
+  readonly device: string;
+  readonly expectedMs: number;
+}
+
+interface MemberLedger {
+  last: number;
+  /** Dispatches by number, until they were seen or ended. */
+  readonly open: Map<number, Dispatch>;
+}
+
+/**
+ * This node's own dispatches, numbered per member, so that an estimate counts
+ * those that the member's last report could not hold yet: without them every
+ * request between two reports would go to the same idle member.
+ */
+export class DispatchLedger {
+  readonly #members = new Map<NodeId, MemberLedger>();
+
+  /**
+   * Number a dispatch that is about to go out.
+   *
+   * @param member Where it goes.
+   * @param device The device whose queue it will enter.
+   * @param expectedMs Its expected work.
+   * @returns Its number, counting from 1.
+   */
+  open(member: NodeId, device: string, expectedMs: number): number {
+    let ledger = this.#members.get(member);
+    if (ledger === undefined) {
+      ledger = { last: 0, open: new Map() };
+      this.#members.set(member, ledger);
+    }
+    ledger.last++;
+    ledger.open.set(ledger.last, { device, expectedMs });
+    return ledger.last;
+  }
+
+  /** Forget a dispatch whose attempt is over. */
+  close(member: NodeId, dispatch: number): void {
+    this.#members.get(member)?.open.delete(dispatch);
+  }
+
+  /**
+   * The dispatches to a device that its member's reports do not hold yet.
+   *
+   * @param seen Highest number that the reports hold; all up to it are forgotten.
+   * @returns Expected work of each, in order of dispatch.
+   */
+  unseenMs(member: NodeId, device: string, seen: number): readonly number[] {
+    const ledger = this.#members.get(member);
+    if (ledger === undefined || ledger.open.size === 0) return NONE;
+    const unseen: number[] = [];
+    for (const [number, dispatch] of ledger.open) {
+      if (number <= seen) ledger.open.delete(number);
+      else if (dispatch.device === device) unseen.push(dispatch.expectedMs);
+    }
+    return unseen;
+  }
+}
+
+const NONE: readonly number[] = [];

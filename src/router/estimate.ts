@@ -1,0 +1,145 @@
+import type {
+  Availability,
+  Capability,
+  Hop,
+  Offer,
+  Rates,
+  Terms,
+} from "../domain/mod.ts";
+import { queueWait } from "./queue_wait.ts";
+
+/** The part of a request that costs time. */
+export interface Work {
+  readonly capability: Capability;
+  readonly promptTokens: number;
+  /** Output tokens to reckon with; without meaning where the capability decodes nothing. */
+  readonly outputTokens: number;
+}
+
+/** What a completion time is predicted from. */
+export interface EstimateInput {
+  readonly work: Work;
+  readonly offer: Offer;
+  readonly availability: Availability;
+  readonly hop: Hop;
+  /** Expected work of this entry's own dispatches to the device that its report does not hold. */
+  readonly unseenMs: readonly number[];
+}
+
+/** A predicted completion time with everything it consists of. */
+export interface Estimate {
+  readonly terms: Terms;
+  /** What the sum is multiplied by. */
+  readonly factor: number;
+  /** The terms' sum times the factor: what is published. */
+  readonly estimateMs: number;
+  /** The same with the queue weighted: what placement minimises. */
+  readonly placementMs: number;
+  /** Predicted time to the first output token. */
+  readonly ttftMs: number;
+  /** Predicted time per output token. */
+  readonly tpotMs: number;
+  /** Typical error of this prediction in milliseconds. */
+  readonly errorMs: number;
+}
+
+/**
+ * Soonest for one request is not best for all: a second in a queue also delays
+ * whoever comes next (routing study, B5).
+ */
+const QUEUE_WEIGHT = 1.5;
+const DEGRADED_FACTOR = 2;
+
+/**
+ * Predict when one candidate would have finished a request: the terms of
+ * design.md 6. Pure.
+ *
+ * @param input Request, offer, and the way to it.
+ * @returns The estimate.
+ */
+export function estimate(input: EstimateInput): Estimate {
+  const { work, offer, hop } = input;
+  const { waitMs, concurrency } = queueWait(offer.queue, input.unseenMs);
+  const tpotMs = decodes(work.capability)
+    ? tpotAt(offer.rates, concurrency)
+    : 0;
+  const terms: Terms = {
+    queueMs: waitMs,
+    loadMs: loadMsOf(offer, waitMs),
+    // An offer does not say yet what its device would have to evict.
+    evictionMs: 0,
+    prefillMs: prefillMsOf(offer.rates, work.promptTokens),
+    decodeMs: work.outputTokens * tpotMs,
+    hopMs: hop.medianMs,
+  };
+  const factor = input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1;
+  const serviceMs = terms.loadMs + terms.evictionMs + terms.prefillMs +
+    terms.decodeMs + terms.hopMs;
+  return {
+    terms,
+    factor,
+    estimateMs: (waitMs + serviceMs) * factor,
+    placementMs: (waitMs * QUEUE_WEIGHT + serviceMs) * factor,
+    ttftMs: (waitMs + serviceMs - terms.decodeMs + tpotMs) * factor,
+    tpotMs: tpotMs * factor,
+    errorMs: offer.rates.typicalError * serviceMs * factor,
+  };
+}
+
+/**
+ * Time a request would take once it has a slot.
+ *
+ * @param work The request.
+ * @param offer The model it would run on.
+ * @param concurrency Sequences side by side, itself included.
+ * @returns Load (if cold), prefill and decode, in milliseconds.
+ */
+export function serviceMs(
+  work: Work,
+  offer: Offer,
+  concurrency: number,
+): number {
+  const decodeMs = decodes(work.capability)
+    ? work.outputTokens * tpotAt(offer.rates, concurrency)
+    : 0;
+  return loadMsOf(offer, 0) + prefillMsOf(offer.rates, work.promptTokens) +
+    decodeMs;
+}
+
+/**
+ * Time per output token at a concurrency.
+ *
+ * @param rates The model's rates.
+ * @param concurrency Sequences side by side, from 1.
+ * @returns Milliseconds; beyond what is known, those of the highest known.
+ */
+export function tpotAt(rates: Rates, concurrency: number): number {
+  const at = Math.min(Math.max(concurrency, 1), rates.tpotMs.length) - 1;
+  return rates.tpotMs[at] ?? 0;
+}
+
+/** Whether answers of a capability come token by token. */
+export function decodes(capability: Capability): boolean {
+  return capability === "chat" || capability === "completion";
+}
+
+function prefillMsOf(rates: Rates, promptTokens: number): number {
+  return promptTokens / rates.prefillTokensPerSecond * 1000;
+}
+
+/** A load that is under way goes on while the newcomer waits for its slot. */
+function loadMsOf(offer: Offer, waitMs: number): number {
+  switch (offer.state.kind) {
+    case "warm":
+      return 0;
+    case "cold":
+    case "failed":
+      return offer.rates.loadTimeMs;
+    case "loading":
+      return Math.max(0, offer.state.remainingMs - waitMs);
+    default: {
+      const never: never = offer.state;
+      return never;
+    }
+  }
+}

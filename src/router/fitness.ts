@@ -1,0 +1,120 @@
+import type { NodeId, Offer, Source } from "../domain/mod.ts";
+import type { Demand, EngineSnapshot, Unfit } from "./candidate.ts";
+
+/**
+ * Find why an engine cannot serve a request, the most lasting reason first.
+ * Pure.
+ *
+ * @param demand The request.
+ * @param engine The engine.
+ * @param offer Its offer of the model.
+ * @param self This node.
+ * @returns The reason, or null when it can.
+ */
+export function unfitness(
+  demand: Demand,
+  engine: EngineSnapshot,
+  offer: Offer,
+  self: NodeId,
+): Unfit | null {
+  if (!offer.capabilities.includes(demand.capability)) {
+    return {
+      kind: "capability",
+      reason: `does ${offer.capabilities.join(", ")}, not ${demand.capability}`,
+    };
+  }
+  const missing = demand.needs.find((need) => !offer.features.includes(need));
+  if (missing !== undefined) {
+    return { kind: "feature", reason: `lacks ${missing}` };
+  }
+  if (!isAllowedBy(demand.source, engine, self)) {
+    return { kind: "source", reason: "the request may not run there" };
+  }
+  return standing(engine, offer) ?? tightness(demand, offer);
+}
+
+/**
+ * Whether a request's source lets it run on an engine.
+ *
+ * @param source What the caller said.
+ * @param engine The engine and its node.
+ * @param self This node.
+ */
+export function isAllowedBy(
+  source: Source,
+  engine: { readonly node: NodeId; readonly nodeName: string },
+  self: NodeId,
+): boolean {
+  switch (source.kind) {
+    case "unsaid":
+    case "cluster":
+      return true;
+    case "local":
+      return engine.node === self;
+    case "node":
+      return engine.node === source.node ||
+        engine.nodeName.toLowerCase() === source.node.toLowerCase();
+    default: {
+      const never: never = source;
+      return never;
+    }
+  }
+}
+
+/** Last, so that a placement may overrule it alone. */
+function tightness(demand: Demand, offer: Offer): Unfit | null {
+  const tokens = longestInput(demand);
+  if (tokens <= offer.contextLength) return null;
+  return {
+    kind: "context",
+    reason:
+      `holds ${offer.contextLength} tokens, the prompt has about ${tokens}`,
+  };
+}
+
+/** Tokens of a request's longest input: each one of an embedding has the context for itself. */
+export function longestInput(demand: Demand): number {
+  return Math.ceil(demand.promptTokens / Math.max(1, demand.inputCount));
+}
+
+function standing(engine: EngineSnapshot, offer: Offer): Unfit | null {
+  const { availability } = engine.view;
+  if (availability.kind === "unavailable") {
+    return {
+      kind: "unavailable",
+      reason: availability.reason,
+      retryInMs: null,
+    };
+  }
+  if (offer.state.kind === "failed") {
+    return {
+      kind: "unavailable",
+      reason: `the model failed to load: ${offer.state.reason}`,
+      retryInMs: offer.state.retryInMs,
+    };
+  }
+  if (offer.queue.slots < 1) {
+    return { kind: "unavailable", reason: "has no slots", retryInMs: null };
+  }
+  const { bar } = engine;
+  if (bar === null) return null;
+  const seconds = Math.ceil(bar.retryInMs / 1000);
+  switch (bar.kind) {
+    case "breaker_open":
+      return {
+        kind: "unavailable",
+        reason: `failed too often, asked again in ${seconds} s`,
+        retryInMs: bar.retryInMs,
+      };
+    case "cooling_down":
+      return {
+        kind: "cooling_down",
+        reason: `asked for a rest, asked again in ${seconds} s`,
+        retryInMs: bar.retryInMs,
+      };
+    default: {
+      const never: never = bar;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import type { NodeId } from "../domain/mod.ts";
+import type { DeviceQueue, QueueEntry, QueuePlace } from "./device_queue.ts";
+
+/**
+ * One attempt from its place in the queue to the end of its answer. A slot that
+ * its engine is at work in is given back only when the engine has let go.
+ */
+export class HeldAttempt {
+  readonly entry: NodeId;
+  /** Resolves when it has its slot, or will never have one. */
+  readonly slot: Promise<void>;
+  /** Whether the engine was asked and has not let go. */
+  engaged = false;
+  readonly #asked: AbortSignal;
+  readonly #control = new AbortController();
+  readonly #onAbort = () => this.end(this.#asked.reason);
+  readonly #forget: (held: HeldAttempt) => void;
+  #place: QueuePlace | null = null;
+  #resolveSlot: () => void = () => {};
+
+  /**
+   * @param entry The node the client called.
+   * @param asked Aborted when the attempt is withdrawn.
+   * @param forget Called when it is over.
+   */
+  constructor(
+    entry: NodeId,
+    asked: AbortSignal,
+    forget: (held: HeldAttempt) => void,
+  ) {
+    this.entry = entry;
+    this.#asked = asked;
+    this.#forget = forget;
+    this.slot = new Promise((resolve) => this.#resolveSlot = resolve);
+  }
+
+  /** For the engine: aborted when the attempt is withdrawn or the node shuts down. */
+  get signal(): AbortSignal {
+    return this.#control.signal;
+  }
+
+  /** Sequences that ran side by side while it did, on average. */
+  get meanConcurrency(): number {
+    return this.#place?.meanConcurrency ?? 1;
+  }
+
+  /** Take a place in a queue. */
+  enter(queue: DeviceQueue, entry: Omit<QueueEntry, "onSlot">): void {
+    this.#place = queue.enter({ ...entry, onSlot: () => this.#resolveSlot() });
+    if (this.#asked.aborted) this.#onAbort();
+    else this.#asked.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Replace its expected work, counted from now. */
+  expect(ms: number): void {
+    this.#place?.expect(ms);
+  }
+
+  /** Withdraw it, waiting or running. */
+  end(reason: unknown): void {
+    this.#control.abort(reason);
+    if (!this.engaged) this.release(null);
+  }
+
+  /**
+   * Give place or slot back: the engine has let go, or was never asked.
+   *
+   * @param reason What the engine failed with, or null.
+   */
+  release(reason: unknown): void {
+    this.#asked.removeEventListener("abort", this.#onAbort);
+    if (reason !== null) this.#control.abort(reason);
+    this.#forget(this);
+    this.#resolveSlot();
+    this.#place?.leave();
+  }
+}

@@ -1,0 +1,152 @@
+import type { Offer, Rates } from "../domain/mod.ts";
+import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { type Level, observeLevel, startLevel } from "./level.ts";
+import { OutputLengths } from "./output_length.ts";
+
+/** What a completed answer showed of its engine's speed. Absent parts are null. */
+export interface AnswerObservation {
+  readonly work: Work;
+  /** Sequences that ran side by side, on average. */
+  readonly concurrency: number;
+  /** Milliseconds the engine spent on the uncached part of the prompt. */
+  readonly prefillMs: number | null;
+  /** Share of the prompt that was really processed, from 0 to 1. */
+  readonly uncachedShare: number;
+  readonly decodeMs: number | null;
+  readonly outputTokens: number;
+  /** Whether a limit ended the answer. */
+  readonly cut: boolean;
+  /** What a load took that this answer waited for, or null where there was none. */
+  readonly loadTimeMs: number | null;
+  /** From the slot to the end of the answer. */
+  readonly serviceMs: number;
+}
+
+/** Fewer tokens than this show the fixed cost of a step, not its speed. */
+const LEAST_PROMPT_TOKENS = 4;
+const LEAST_OUTPUT_TOKENS = 4;
+const ERROR_RATE = 0.1;
+const MAX_CONCURRENCY = 256;
+
+/**
+ * Speed of one model on this node, learned from completed answers. What was
+ * not observed yet comes from the engine's own priors. (Sequences that still
+ * run are not observed yet: a throttled engine shows with its next completion.)
+ *
+ * The prefill rate is in tokens as requests count them, so that an estimate
+ * made from a rough count comes out right all the same.
+ */
+export class ModelRates {
+  #prefill: Level = startLevel(1);
+  #load: Level = startLevel(1);
+  /** Index 0 is one sequence alone. */
+  readonly #tpot: Level[] = [];
+  #completions = 0;
+  #typicalError: number | null = null;
+  readonly #lengths = new OutputLengths();
+  #expectedOutputTokens: number | null = null;
+
+  /**
+   * The rates to publish.
+   *
+   * @param prior What the engine itself says.
+   * @returns Learned levels where there are any, priors elsewhere.
+   */
+  over(prior: Rates): Rates {
+    return {
+      prefillTokensPerSecond: this.#prefill.observations > 0
+        ? this.#prefill.value
+        : prior.prefillTokensPerSecond,
+      tpotMs: this.#tpotOver(prior.tpotMs),
+      loadTimeMs: this.#load.observations > 0
+        ? this.#load.value
+        : prior.loadTimeMs,
+      observations: this.#completions,
+      typicalError: this.#typicalError ?? prior.typicalError,
+      expectedOutputTokens: this.#outputTokensOver(prior),
+    };
+  }
+
+  /**
+   * Learn from an answer.
+   *
+   * @param seen What it showed.
+   * @param offer The model as it was published when the answer got its slot, for the prediction's error.
+   */
+  observe(seen: AnswerObservation, offer: Offer): void {
+    this.#completions++;
+    this.#observeError(seen, offer);
+    if (seen.loadTimeMs !== null) {
+      this.#load = observeLevel(this.#load, seen.loadTimeMs);
+    }
+    const promptTokens = seen.work.promptTokens * seen.uncachedShare;
+    if (seen.prefillMs !== null && promptTokens >= LEAST_PROMPT_TOKENS) {
+      this.#prefill = observeLevel(
+        this.#prefill,
+        promptTokens / seen.prefillMs * 1000,
+      );
+    }
+    if (!decodes(seen.work.capability)) return;
+    this.#lengths.observe(seen.outputTokens, seen.cut);
+    this.#expectedOutputTokens = null;
+    if (seen.decodeMs === null || seen.outputTokens < LEAST_OUTPUT_TOKENS) {
+      return;
+    }
+    const at = Math.min(
+      Math.max(Math.round(seen.concurrency), 1),
+      MAX_CONCURRENCY,
+    ) - 1;
+    this.#tpot[at] = observeLevel(
+      this.#tpot[at] ?? startLevel(1),
+      seen.decodeMs / seen.outputTokens,
+    );
+  }
+
+  /** Views are frequent and completions are not, so this is kept until the next. */
+  #outputTokensOver(prior: Rates): number {
+    if (this.#lengths.observations === 0) return prior.expectedOutputTokens;
+    this.#expectedOutputTokens ??=
+      this.#lengths.expected(null, prior.expectedOutputTokens).meanTokens;
+    return this.#expectedOutputTokens;
+  }
+
+  /** Unobserved concurrencies keep the prior's shape, scaled as the nearest observed one is. */
+  #tpotOver(prior: readonly number[]): readonly number[] {
+    const length = Math.max(prior.length, this.#tpot.length);
+    const merged: number[] = [];
+    for (let at = 0; at < length; at++) {
+      const own = this.#tpot[at];
+      if (own !== undefined) merged.push(own.value);
+      else merged.push(lastOr(prior, at) * this.#scaleNear(prior, at));
+    }
+    return merged;
+  }
+
+  #scaleNear(prior: readonly number[], at: number): number {
+    for (let away = 1; away < this.#tpot.length + prior.length; away++) {
+      for (const near of [at - away, at + away]) {
+        const level = this.#tpot[near];
+        if (level !== undefined) return level.value / lastOr(prior, near);
+      }
+    }
+    return 1;
+  }
+
+  #observeError(seen: AnswerObservation, offer: Offer): void {
+    const work: Work = {
+      ...seen.work,
+      promptTokens: seen.work.promptTokens * seen.uncachedShare,
+      outputTokens: seen.outputTokens,
+    };
+    const predictedMs = serviceMs(work, offer, Math.round(seen.concurrency));
+    if (!(seen.serviceMs > 0) || !Number.isFinite(predictedMs)) return;
+    const error = Math.abs(predictedMs - seen.serviceMs) / seen.serviceMs;
+    this.#typicalError = this.#typicalError === null
+      ? error
+      : this.#typicalError + ERROR_RATE * (error - this.#typicalError);
+  }
+}
+
+function lastOr(values: readonly number[], at: number): number {
+  return values[at] ?? values.at(-1) ?? 0;
+}

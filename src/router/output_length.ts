@@ -1,0 +1,81 @@
+/** Output tokens of one answer; `cut` where a limit ended it, so that it might have gone on. */
+interface Length {
+  readonly tokens: number;
+  readonly cut: boolean;
+}
+
+/** What is expected of a request's answer, in output tokens. */
+export interface ExpectedOutput {
+  /** Restricted mean: for queues and sums. */
+  readonly meanTokens: number;
+  /** Restricted median: for the published figure. */
+  readonly medianTokens: number;
+}
+
+/** Output tokens of an answer of which nothing is known. */
+export const PRIOR_OUTPUT_TOKENS = 256;
+
+const KEPT = 200;
+
+/**
+ * Lengths of a model's last 200 answers. Answers that a limit cut are censored
+ * observations, and the estimate is Kaplan and Meier's: counting them as
+ * complete would make every forecast too short (routing study, B7).
+ */
+export class OutputLengths {
+  readonly #lengths: Length[] = [];
+  /** Sorted by length, cut ones last among equals; null when out of date. */
+  #sorted: readonly Length[] | null = null;
+
+  /** Answers that were seen. */
+  get observations(): number {
+    return this.#lengths.length;
+  }
+
+  /**
+   * Take an answer in.
+   *
+   * @param tokens Its output tokens.
+   * @param cut Whether it ended before the model was done.
+   */
+  observe(tokens: number, cut: boolean): void {
+    if (!Number.isFinite(tokens) || tokens < 0) return;
+    this.#lengths.push({ tokens, cut });
+    if (this.#lengths.length > KEPT) this.#lengths.shift();
+    this.#sorted = null;
+  }
+
+  /**
+   * What to expect of the next answer.
+   *
+   * @param boundTokens The request's limit (a bound, not a forecast), or null.
+   * @param priorTokens Expected tokens beyond the longest answer seen, and of the first one.
+   * @returns Mean and median, both at most the bound.
+   */
+  expected(
+    boundTokens: number | null,
+    priorTokens: number = PRIOR_OUTPUT_TOKENS,
+  ): ExpectedOutput {
+    const bound = boundTokens ?? Infinity;
+    this.#sorted ??= this.#lengths.toSorted((a, b) =>
+      a.tokens - b.tokens || Number(a.cut) - Number(b.cut)
+    );
+    let surviving = 1;
+    let atTokens = 0;
+    let mean = 0;
+    let median: number | null = null;
+    for (const [index, length] of this.#sorted.entries()) {
+      const until = Math.min(length.tokens, bound);
+      mean += surviving * (until - atTokens);
+      atTokens = until;
+      if (length.tokens > bound) break;
+      if (!length.cut) surviving *= 1 - 1 / (this.#sorted.length - index);
+      if (median === null && surviving <= 0.5) median = length.tokens;
+    }
+    const tail = Math.min(priorTokens, bound - atTokens);
+    return {
+      meanTokens: mean + surviving * tail,
+      medianTokens: Math.min(median ?? atTokens + tail, bound),
+    };
+  }
+}

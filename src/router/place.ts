@@ -1,0 +1,173 @@
+import type {
+  CandidateRecord,
+  Capability,
+  Fault,
+  NodeId,
+  Offer,
+} from "../domain/mod.ts";
+import type { Candidate, Demand, EngineSnapshot, Unfit } from "./candidate.ts";
+import { estimate } from "./estimate.ts";
+import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
+import type { ModelName } from "./model_name.ts";
+import { noCandidateFault } from "./no_candidate.ts";
+import { type Policy, preferred } from "./preference.ts";
+
+/** Everything a placement rests on. */
+export interface PlaceInput {
+  readonly demand: Demand;
+  readonly engines: readonly EngineSnapshot[];
+  readonly self: NodeId;
+  readonly policy: Policy;
+  /** Recorded with the decision; draws among equals. */
+  readonly seed: number;
+}
+
+/** Where a request should run. */
+export type Placement =
+  | {
+    readonly kind: "placed";
+    /** Eligible candidates, the one to ask first at the front; never empty. */
+    readonly order: readonly [Candidate, ...Candidate[]];
+    readonly candidates: readonly CandidateRecord[];
+  }
+  | {
+    readonly kind: "nowhere";
+    readonly fault: Fault;
+    readonly candidates: readonly CandidateRecord[];
+  };
+
+/** A prompt's length is often a guess: an engine this much too small may still be asked. */
+const COUNTING_DOUBT = 2;
+
+/**
+ * Decide where a request should run: filter, estimate, order. Pure: the same
+ * input gives the same placement, in the node, in a replay and in a simulation.
+ *
+ * @param input Request, engines, policy and seed.
+ * @returns Candidates in order, or why there is none.
+ */
+export function place(input: PlaceInput): Placement {
+  const candidates = readmitted(weighed(input), input.demand);
+  const eligible = candidates.filter((one) => one.unfit === null);
+  const [first, ...rest] = preferred(eligible, {
+    source: input.demand.source,
+    policy: input.policy,
+    self: input.self,
+    seed: input.seed,
+  });
+  const records = candidates.map((one) => recordOf(one, first, input.self));
+  if (first !== undefined) {
+    return { kind: "placed", order: [first, ...rest], candidates: records };
+  }
+  const { source } = input.demand;
+  const fault = noCandidateFault(input.demand, candidates, {
+    nodeIsKnown: input.engines.some((engine) =>
+      isAllowedBy(source, engine, input.self)
+    ),
+  });
+  return { kind: "nowhere", fault, candidates: records };
+}
+
+function weighed(input: PlaceInput): Candidate[] {
+  const { demand, self } = input;
+  const work = {
+    capability: demand.capability,
+    promptTokens: demand.promptTokens,
+    outputTokens: demand.expected.medianTokens,
+  };
+  const candidates: Candidate[] = [];
+  for (const engine of input.engines) {
+    const offer = offerOf(engine, demand.model, demand.capability);
+    if (offer === undefined) continue;
+    candidates.push({
+      engine,
+      offer,
+      unfit: unfitness(demand, engine, offer, self),
+      estimate: estimate({
+        work,
+        offer,
+        availability: engine.view.availability,
+        hop: engine.view.hop,
+        unseenMs: engine.unseenMs(offer.device),
+      }),
+    });
+  }
+  return candidates;
+}
+
+/** The spelling that was asked for wins over its other one, the right capability over both. */
+function offerOf(
+  engine: EngineSnapshot,
+  name: ModelName,
+  capability: Capability,
+): Offer | undefined {
+  let found: Offer | undefined;
+  for (const offer of engine.view.offers) {
+    if (offer.model !== name.asked && offer.model !== name.other) continue;
+    const better = found === undefined ||
+      rank(offer, name, capability) > rank(found, name, capability);
+    if (better) found = offer;
+  }
+  return found;
+}
+
+function rank(offer: Offer, name: ModelName, capability: Capability): number {
+  return (offer.capabilities.includes(capability) ? 2 : 0) +
+    (offer.model === name.asked ? 1 : 0);
+}
+
+/**
+ * Where the prompt seems too long for every engine, the roomiest one may judge
+ * by its own count, unless the prompt is too long by any count.
+ */
+function readmitted(
+  candidates: readonly Candidate[],
+  demand: Demand,
+): readonly Candidate[] {
+  if (candidates.some((one) => one.unfit === null)) return candidates;
+  const tight = candidates.filter((one) => one.unfit?.kind === "context");
+  const room = Math.max(0, ...tight.map((one) => one.offer.contextLength));
+  if (longestInput(demand) > room * COUNTING_DOUBT) return candidates;
+  return candidates.map((one) =>
+    one.unfit?.kind === "context" && one.offer.contextLength === room
+      ? { ...one, unfit: null }
+      : one
+  );
+}
+
+function recordOf(
+  candidate: Candidate,
+  chosen: Candidate | undefined,
+  self: NodeId,
+): CandidateRecord {
+  const { engine, offer, estimate, unfit } = candidate;
+  return {
+    node: engine.node,
+    nodeName: engine.nodeName,
+    engine: engine.engine,
+    model: offer.model,
+    eligible: unfit === null,
+    reason: reasonOf(candidate, unfit, chosen, self),
+    estimateMs: estimate.estimateMs,
+    terms: estimate.terms,
+    factor: estimate.factor,
+  };
+}
+
+function reasonOf(
+  candidate: Candidate,
+  unfit: Unfit | null,
+  chosen: Candidate | undefined,
+  self: NodeId,
+): string {
+  if (unfit !== null) return unfit.reason;
+  if (chosen === undefined) return "";
+  const mine = candidate.estimate.placementMs;
+  const best = chosen.estimate.placementMs;
+  if (candidate === chosen) {
+    return chosen.engine.node === self ? "chosen, on this node" : "chosen";
+  }
+  return mine >= best
+    ? "predicted to finish later"
+    : "not sooner by enough to leave this node";
+}

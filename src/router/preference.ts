@@ -1,0 +1,94 @@
+import type { NodeId, Source } from "../domain/mod.ts";
+import type { Candidate } from "./candidate.ts";
+import { seededChoice } from "./seeded_choice.ts";
+
+/** Where a request of unsaid source goes. */
+export type Policy = "local_first" | "balanced";
+
+/** What an order rests on beside the estimates. */
+export interface Preference {
+  readonly source: Source;
+  readonly policy: Policy;
+  readonly self: NodeId;
+  /** Draws among candidates that are as good as equal. */
+  readonly seed: number;
+}
+
+/** Predictions closer than this share say nothing. */
+const TIE = 1.05;
+/** Least gain for which `local_first` leaves this node. */
+const LEAST_GAIN_MS = 50;
+
+/**
+ * Order eligible candidates, the one to ask first at the front. Pure.
+ *
+ * @param eligible Candidates that can serve the request.
+ * @param preference Source, policy and seed.
+ * @returns The same candidates in order.
+ */
+export function preferred(
+  eligible: readonly Candidate[],
+  preference: Preference,
+): readonly Candidate[] {
+  const order = soonestFirst(eligible, preference);
+  if (preference.source.kind !== "unsaid") return order;
+  const local = order.find(isOn(preference.self));
+  const others = order.filter((one) => !isOn(preference.self)(one));
+  const other = others.toSorted(bySoonest)[0];
+  if (local === undefined || other === undefined) return order;
+  if (shouldLeave(local, other, preference.policy)) {
+    const first = soonestFirst(others, preference)[0] ?? other;
+    return [first, ...order.filter((one) => one !== first)];
+  }
+  return [local, ...order.filter((one) => one !== local)];
+}
+
+/** Whether another node is better by the margins of design.md 6. */
+function shouldLeave(
+  local: Candidate,
+  other: Candidate,
+  policy: Policy,
+): boolean {
+  const neededMs = other.estimate.placementMs * TIE +
+    other.engine.view.hop.jitterMs;
+  const stayMs = local.estimate.placementMs;
+  switch (policy) {
+    case "balanced":
+      return neededMs < stayMs;
+    case "local_first":
+      return neededMs + Math.max(
+            LEAST_GAIN_MS,
+            local.estimate.errorMs,
+            other.estimate.errorMs,
+          ) < stayMs;
+    default: {
+      const never: never = policy;
+      return never;
+    }
+  }
+}
+
+/** Among equals this node comes first, else the seed draws. */
+function soonestFirst(
+  candidates: readonly Candidate[],
+  preference: Preference,
+): readonly Candidate[] {
+  const sorted = candidates.toSorted(bySoonest);
+  const best = sorted[0];
+  if (best === undefined) return sorted;
+  const withinMs = best.estimate.placementMs * TIE;
+  const equals = sorted.filter((one) => one.estimate.placementMs <= withinMs);
+  const first = equals.find(isOn(preference.self)) ??
+    equals[seededChoice(preference.seed, equals.length)] ?? best;
+  return first === best
+    ? sorted
+    : [first, ...sorted.filter((one) => one !== first)];
+}
+
+function isOn(node: NodeId): (candidate: Candidate) => boolean {
+  return (candidate) => candidate.engine.node === node;
+}
+
+function bySoonest(a: Candidate, b: Candidate): number {
+  return a.estimate.placementMs - b.estimate.placementMs;
+}

@@ -1,0 +1,309 @@
+import {
+  type Attempt,
+  type Engine,
+  type EngineAnswer,
+  type EngineView,
+  Fault,
+  type NodeId,
+  type Offer,
+  type QueueReport,
+  type StartResult,
+} from "../domain/mod.ts";
+import type { Clock } from "../platform/mod.ts";
+import { AnswerMeter } from "./answer_meter.ts";
+import type { DeviceQueue } from "./device_queue.ts";
+import type { DeviceQueues } from "./device_queues.ts";
+import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { HeldAttempt } from "./held_attempt.ts";
+import { meterBody } from "./metered_body.ts";
+import { ModelRates } from "./model_rates.ts";
+import { queueWait } from "./queue_wait.ts";
+
+/** What a queued engine is made of. */
+export interface QueuedEngineOptions {
+  readonly clock: Clock;
+  readonly queues: DeviceQueues;
+  /** Attempts that may wait per model. */
+  readonly maxQueue: number;
+}
+
+/**
+ * A queue in front of a local engine: bounds and orders what waits for the
+ * engine's devices, never hands it more than it has slots, and learns from the
+ * answers that pass how fast it is. Itself an engine; its view is live.
+ */
+export class QueuedEngine implements Engine, Disposable {
+  readonly #raw: Engine;
+  readonly #options: QueuedEngineOptions;
+  readonly #rates = new Map<string, ModelRates>();
+  readonly #held = new Set<HeldAttempt>();
+
+  /**
+   * @param raw The engine itself.
+   * @param options Clock, queues and limit.
+   */
+  constructor(raw: Engine, options: QueuedEngineOptions) {
+    this.#raw = raw;
+    this.#options = options;
+  }
+
+  get node(): NodeId {
+    return this.#raw.node;
+  }
+
+  get nodeName(): string {
+    return this.#raw.nodeName;
+  }
+
+  get id(): string {
+    return this.#raw.id;
+  }
+
+  /** Attempts that wait or run here on behalf of an entry node. */
+  heldFor(isEntry: (entry: NodeId) => boolean): number {
+    let count = 0;
+    for (const held of this.#held) if (isEntry(held.entry)) count++;
+    return count;
+  }
+
+  view(): EngineView {
+    const view = this.#raw.view();
+    const reports = new Map<string, QueueReport>();
+    const offers = view.offers.map((offer) => this.#dressed(offer, reports));
+    return { ...view, offers, dispatchesSeen: Infinity };
+  }
+
+  /**
+   * Take an attempt into the queue. It holds its place until its answer is over
+   * or its signal aborts, so whoever gets `accepted` must do one of both.
+   */
+  async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    const offer = this.#offer(attempt.model);
+    if (offer === undefined) {
+      return refused("model_not_here", `does not offer "${attempt.model}"`);
+    }
+    const queue = this.#options.queues.of(offer.device);
+    const { slots } = offer.queue;
+    const full = !queue.isFree(slots) &&
+      queue.countOf(this.#key(offer), "waiting") >= this.#options.maxQueue;
+    if (full) {
+      const { waitMs } = queueWait(queue.report(slots), []);
+      return refused(
+        "queue_full",
+        `${this.#options.maxQueue} requests wait for "${attempt.model}"`,
+        Number.isFinite(waitMs) ? Math.ceil(waitMs) : null,
+      );
+    }
+    const held = this.#hold(attempt, signal, queue, offer);
+    return await Promise.resolve({
+      kind: "accepted",
+      queue: queue.report(slots),
+      answer: () => this.#answer(held, attempt),
+    });
+  }
+
+  [Symbol.dispose](): void {
+    for (const held of this.#held) {
+      held.end(new Fault("shutting_down", "This node is shutting down"));
+    }
+  }
+
+  #hold(
+    attempt: Attempt,
+    signal: AbortSignal,
+    queue: DeviceQueue,
+    offer: Offer,
+  ): HeldAttempt {
+    const model = this.#key(offer);
+    // Whoever is ahead of it with the same model pays for the load.
+    const isLoading = queue.countOf(model, "waiting") +
+        queue.countOf(model, "running") > 0;
+    const held = new HeldAttempt(
+      attempt.entry,
+      signal,
+      (one) => this.#held.delete(one),
+    );
+    this.#held.add(held);
+    held.enter(queue, {
+      model,
+      slots: offer.queue.slots,
+      expectedMs: serviceMs(
+        workOf(attempt),
+        isLoading ? { ...offer, state: WARM } : offer,
+        Math.min(queue.running + 1, Math.max(1, offer.queue.slots)),
+      ),
+    });
+    return held;
+  }
+
+  async #answer(held: HeldAttempt, attempt: Attempt): Promise<EngineAnswer> {
+    await held.slot;
+    const { signal } = held;
+    if (signal.aborted) throw signal.reason;
+    held.engaged = true;
+    try {
+      const offer = this.#offer(attempt.model);
+      if (offer === undefined) {
+        throw new Fault("no_candidate", `"${attempt.model}" left its engine`);
+      }
+      const startedAtMs = this.#options.clock.monotonic();
+      const concurrency = Math.max(1, this.#queueOf(offer).running);
+      held.expect(serviceMs(workOf(attempt), offer, concurrency));
+      const started = await this.#raw.start(attempt, signal);
+      if (started.kind === "refused") throw refusalFault(started);
+      const answer = await started.answer();
+      return this.#metered(held, attempt, offer, answer, startedAtMs);
+    } catch (thrown) {
+      held.release(thrown);
+      throw thrown;
+    }
+  }
+
+  #metered(
+    held: HeldAttempt,
+    attempt: Attempt,
+    offer: Offer,
+    answer: EngineAnswer,
+    startedAtMs: number,
+  ): EngineAnswer {
+    const { clock } = this.#options;
+    const meter = new AnswerMeter(
+      attempt.request.capability,
+      answer.contentType,
+    );
+    const body = meterBody(answer.body, held.signal, {
+      piece: (bytes) => meter.piece(bytes, clock.monotonic()),
+      over: (how) => {
+        if (how === "ended") meter.end(clock.monotonic());
+        if (meter.complete && answer.status < 300) {
+          this.#learn(held, attempt, offer, meter, startedAtMs);
+        }
+        held.release(null);
+      },
+    });
+    return { ...answer, body };
+  }
+
+  #learn(
+    held: HeldAttempt,
+    attempt: Attempt,
+    offer: Offer,
+    meter: AnswerMeter,
+    startedAtMs: number,
+  ): void {
+    const nowMs = this.#options.clock.monotonic();
+    const { tally, content } = meter;
+    const { timings } = tally;
+    const wasWarm = offer.state.kind === "warm";
+    const took = nowMs - startedAtMs;
+    const isText = decodes(attempt.request.capability);
+    const gaps = tally.outputTokens - 1;
+    let prefillMs: number | null = timings?.promptMs ?? null;
+    let decodeMs: number | null = timings?.outputMs ?? null;
+    if (timings === null && wasWarm) {
+      if (!isText) prefillMs = took;
+      else if (content !== null) {
+        prefillMs = content.firstMs - startedAtMs;
+        decodeMs = gaps > 0
+          ? (content.lastMs - content.firstMs) * tally.outputTokens / gaps
+          : null;
+      }
+    }
+    const counted = (timings?.promptTokens ?? 0) + (timings?.cachedTokens ?? 0);
+    this.#ratesOf(offer.model).observe({
+      work: workOf(attempt),
+      concurrency: held.meanConcurrency,
+      prefillMs,
+      uncachedShare: timings === null || counted === 0
+        ? 1
+        : timings.promptTokens / counted,
+      decodeMs,
+      outputTokens: tally.outputTokens,
+      cut: tally.cut,
+      loadTimeMs: wasWarm ? null : this.#loadTime(offer.model),
+      serviceMs: took,
+    }, offer);
+  }
+
+  /** What the load took that has just been waited for, if the engine says so. */
+  #loadTime(model: string): number | null {
+    const state = this.#raw.view().offers.find((offer) => offer.model === model)
+      ?.state;
+    return state?.kind === "warm" ? state.loadTimeMs : null;
+  }
+
+  #offer(model: string): Offer | undefined {
+    const raw = this.#raw.view().offers.find((offer) => offer.model === model);
+    return raw === undefined ? undefined : this.#dressed(raw, new Map());
+  }
+
+  /** The engine's own offer with our queue and what was learned. */
+  #dressed(offer: Offer, reports: Map<string, QueueReport>): Offer {
+    const { slots } = offer.queue;
+    const key = `${slots} ${offer.device}`;
+    let queue = reports.get(key);
+    if (queue === undefined) {
+      queue = this.#options.queues.of(offer.device).report(slots);
+      reports.set(key, queue);
+    }
+    const learned = this.#rates.get(offer.model);
+    const rates = learned === undefined
+      ? offer.rates
+      : learned.over(offer.rates);
+    return { ...offer, queue, rates };
+  }
+
+  #queueOf(offer: Offer): DeviceQueue {
+    return this.#options.queues.of(offer.device);
+  }
+
+  #ratesOf(model: string): ModelRates {
+    let rates = this.#rates.get(model);
+    if (rates === undefined) {
+      rates = new ModelRates();
+      this.#rates.set(model, rates);
+    }
+    return rates;
+  }
+
+  #key(offer: Offer): string {
+    return `${this.#raw.id} ${offer.model}`;
+  }
+}
+
+const WARM = { kind: "warm", loadTimeMs: null } as const;
+
+function workOf(attempt: Attempt): Work {
+  return {
+    capability: attempt.request.capability,
+    promptTokens: attempt.request.promptTokens,
+    outputTokens: attempt.expectedOutputTokens,
+  };
+}
+
+function refused(
+  reason: "model_not_here" | "queue_full",
+  message: string,
+  retryAfterMs: number | null = null,
+): StartResult {
+  return {
+    kind: "refused",
+    reason,
+    message: `This engine ${message}`,
+    retryAfterMs,
+  };
+}
+
+/** An engine may still refuse what its queue let through: that is no failure either. */
+function refusalFault(
+  refusal: Extract<StartResult, { readonly kind: "refused" }>,
+): Fault {
+  const retry = refusal.retryAfterMs === null
+    ? {}
+    : { retryAfterMs: refusal.retryAfterMs };
+  return new Fault(
+    refusal.reason === "queue_full" ? "queue_full" : "no_candidate",
+    refusal.message,
+    retry,
+  );
+}

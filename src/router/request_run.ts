@@ -1,0 +1,304 @@
+import {
+  type Attempt,
+  attemptIdOf,
+  type DecisionId,
+  type Engine,
+  Fault,
+  formatSource,
+  type InferenceRequest,
+  type Log,
+  type NodeId,
+} from "../domain/mod.ts";
+import type { Clock, Entropy } from "../platform/mod.ts";
+import type { RequestOutcome, SessionEvents } from "./answer_session.ts";
+import type { AnswerTally } from "./answer_tally.ts";
+import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
+import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
+import { type DecisionLog, newDecisionId } from "./decision_log.ts";
+import { demandOf } from "./demand.ts";
+import type { DispatchLedger } from "./dispatch_ledger.ts";
+import { decodes, serviceMs, type Work } from "./estimate.ts";
+import type { LengthBook } from "./length_book.ts";
+import { place, type Placement } from "./place.ts";
+import type { Policy } from "./preference.ts";
+import type { RouterMetrics } from "./router_metrics.ts";
+import { readSettlement, type Settlement } from "./settlement.ts";
+import type { Pass, Standings } from "./standings.ts";
+import { timeLimits } from "./time_limits.ts";
+
+/** The router's state, as far as a request reads and changes it. */
+export interface RunContext {
+  readonly self: NodeId;
+  readonly policy: Policy;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+  readonly ledger: DispatchLedger;
+  readonly standings: Standings;
+  readonly lengths: LengthBook;
+  readonly decisions: DecisionLog;
+  readonly metrics: RouterMetrics;
+  /** This node's engines behind their queues, and the peers'. */
+  engines(): readonly Engine[];
+}
+
+/** An engine that works for others is waited for, but not longer than so many time-outs. */
+const MOST_PATIENCE = 10;
+
+/** What is known of an attempt that was sent. */
+interface Sent {
+  readonly candidate: Candidate;
+  readonly attempt: Attempt;
+  readonly pass: Pass;
+  readonly sentAtMs: number;
+}
+
+/**
+ * One request's way through the router's state: places it, begins and settles
+ * its attempts, and writes down what came of it.
+ */
+export class RequestRun implements LoopEffects, SessionEvents {
+  readonly id: DecisionId;
+  readonly clock: Clock;
+  readonly #context: RunContext;
+  readonly #request: InferenceRequest;
+  readonly #seed: number;
+  readonly #arrivedAtMs: number;
+  readonly #tried = new Set<string>();
+  #last: Sent | null = null;
+  #ttftMs: number | null = null;
+
+  /**
+   * @param context The router's state.
+   * @param request What the client asked.
+   */
+  constructor(context: RunContext, request: InferenceRequest) {
+    this.#context = context;
+    this.#request = request;
+    this.clock = context.clock;
+    this.id = newDecisionId(context.clock.now(), context.entropy);
+    this.#seed = Math.floor(context.entropy.float() * 2 ** 32);
+    this.#arrivedAtMs = context.clock.monotonic();
+  }
+
+  begin(n: number): BegunAttempt | Fault {
+    const engines = new Map<string, Engine>();
+    const snapshots: EngineSnapshot[] = [];
+    for (const engine of this.#context.engines()) {
+      const snapshot = this.#snapshot(engine);
+      if (this.#tried.has(snapshot.key)) continue;
+      engines.set(snapshot.key, engine);
+      snapshots.push(snapshot);
+    }
+    const { self, policy, lengths } = this.#context;
+    const demand = demandOf(this.#request, snapshots, lengths);
+    const placement = place({
+      demand,
+      engines: snapshots,
+      self,
+      policy,
+      seed: this.#seed,
+    });
+    if (n === 1) this.#record(demand, placement);
+    if (placement.kind === "nowhere") return placement.fault;
+    const [candidate] = placement.order;
+    const engine = engines.get(candidate.engine.key);
+    if (engine === undefined) {
+      return new Fault("internal", "Covey lost a candidate");
+    }
+    this.#tried.add(candidate.engine.key);
+    return this.#dispatch(engine, candidate, demand, n);
+  }
+
+  content(): void {
+    this.#ttftMs ??= this.#elapsedMs();
+  }
+
+  ended(outcome: RequestOutcome, tally: AnswerTally | null): void {
+    const { metrics, decisions, log } = this.#context;
+    const totalMs = this.#elapsedMs();
+    metrics.request(outcome, this.#request.capability);
+    decisions.finish(this.id, {
+      ttftMs: this.#ttftMs,
+      totalMs,
+      outputTokens: tally?.outputTokens ?? 0,
+      promptTokens: tally?.promptTokens ?? null,
+    });
+    log.debug("Request ended", { decision: this.id, outcome, totalMs });
+    if (outcome === "answered" && tally !== null) this.#measure(totalMs, tally);
+  }
+
+  #snapshot(engine: Engine): EngineSnapshot {
+    const { ledger, standings, clock } = this.#context;
+    const view = engine.view();
+    const key = `${engine.node}/${engine.id}`;
+    return {
+      key,
+      node: engine.node,
+      nodeName: engine.nodeName,
+      engine: engine.id,
+      view,
+      unseenMs: (device) =>
+        ledger.unseenMs(engine.node, device, view.dispatchesSeen),
+      bar: standings.bar({ key, node: engine.node }, clock.monotonic()),
+    };
+  }
+
+  #dispatch(
+    engine: Engine,
+    candidate: Candidate,
+    demand: Demand,
+    n: number,
+  ): BegunAttempt {
+    const { ledger, standings, decisions, clock, self } = this.#context;
+    const { offer, estimate } = candidate;
+    const work: Work = {
+      capability: demand.capability,
+      promptTokens: demand.promptTokens,
+      outputTokens: demand.expected.meanTokens,
+    };
+    const { slots, runningMs } = offer.queue;
+    const concurrency = Math.min(runningMs.length + 1, slots);
+    const attempt: Attempt = {
+      id: attemptIdOf(this.id, n),
+      entry: self,
+      dispatch: ledger.open(
+        engine.node,
+        offer.device,
+        serviceMs(work, offer, concurrency),
+      ),
+      request: this.#request,
+      model: offer.model,
+      expectedOutputTokens: demand.expected.meanTokens,
+      predictedMs: estimate.estimateMs,
+    };
+    const sent: Sent = {
+      candidate,
+      attempt,
+      pass: standings.pass(candidate.engine),
+      sentAtMs: clock.monotonic(),
+    };
+    this.#last = sent;
+    decisions.begin(this.id, {
+      id: attempt.id,
+      node: engine.node,
+      engine: engine.id,
+      model: offer.model,
+      dispatch: attempt.dispatch,
+      startedAtMs: this.#elapsedMs(),
+      endedAtMs: null,
+      outcome: "running",
+      reason: null,
+    });
+    const limits = timeLimits(this.#request, offer, estimate);
+    return {
+      candidate,
+      engine,
+      attempt,
+      limits: {
+        ...limits,
+        alive: () => standings.alive(candidate.engine, clock.monotonic()),
+        patientUntilMs: () =>
+          Math.min(
+            standings.aliveAtMs(candidate.engine) + limits.firstByteMs,
+            sent.sentAtMs + MOST_PATIENCE * limits.firstByteMs,
+          ),
+      },
+      settle: (settled) => this.#settle(sent, settled),
+    };
+  }
+
+  #settle(sent: Sent, settled: Settlement): number | null {
+    const { ledger, standings, decisions, metrics, clock, log } = this.#context;
+    const { candidate, attempt } = sent;
+    const { outcome, reason, ...verdict } = readSettlement(settled);
+    ledger.close(candidate.engine.node, attempt.dispatch);
+    standings.settle(candidate.engine, sent.pass, verdict, clock.monotonic());
+    metrics.attempt(outcome);
+    decisions.end(this.id, attempt.id, {
+      endedAtMs: this.#elapsedMs(),
+      outcome,
+      reason,
+    });
+    if (settled.kind === "failed" || settled.kind === "broken_off") {
+      log.warn("Attempt failed", {
+        attempt: attempt.id,
+        node: candidate.engine.nodeName,
+        engine: candidate.engine.engine,
+        outcome,
+        reason,
+        cause: causeOf(settled.fault),
+      });
+    }
+    this.#learnLength(settled);
+    return this.#restOf(sent, settled);
+  }
+
+  #restOf(sent: Sent, settled: Settlement): number | null {
+    if (settled.kind !== "rate_limited" && settled.kind !== "busy") return null;
+    const retryAfter = settled.kind === "busy" ? null : settled.retryAfter;
+    return this.#context.standings.rest(sent.candidate.engine, retryAfter, {
+      monotonicMs: this.clock.monotonic(),
+      wallMs: this.clock.now(),
+    });
+  }
+
+  #learnLength(settled: Settlement): void {
+    if (!("tally" in settled) || settled.tally === null) return;
+    if (!decodes(this.#request.capability) || !settled.tally.hasContent) return;
+    this.#context.lengths.observe(
+      this.#request.model,
+      settled.tally.outputTokens,
+      settled.kind !== "answered" || settled.tally.cut,
+    );
+  }
+
+  #record(demand: Demand, placement: Placement): void {
+    const first = placement.kind === "placed" ? placement.order[0] : null;
+    this.#context.decisions.add({
+      id: this.id,
+      model: this.#request.model,
+      source: formatSource(this.#request.source),
+      policy: this.#context.policy,
+      seed: this.#seed,
+      promptTokens: demand.promptTokens,
+      maxOutputTokens: this.#request.maxOutputTokens,
+      expectedOutputTokens: demand.expected.medianTokens,
+      chosen: first === null ? null : {
+        node: first.engine.node,
+        engine: first.engine.engine,
+        model: first.offer.model,
+      },
+      predictedMs: first?.estimate.estimateMs ?? null,
+      candidates: placement.candidates,
+      attempts: [],
+      actual: null,
+    });
+  }
+
+  #measure(totalMs: number, tally: AnswerTally): void {
+    if (this.#last === null) return;
+    const { candidate, sentAtMs } = this.#last;
+    const { estimateMs, ttftMs, tpotMs, terms, factor } = candidate.estimate;
+    // What failed before this attempt was nobody's prediction.
+    const beforeMs = sentAtMs - this.#arrivedAtMs;
+    this.#context.metrics.answer({
+      servedBy: candidate.engine.node === this.#context.self ? "self" : "peer",
+      ttftMs: this.#ttftMs,
+      totalMs,
+      outputTokens: tally.outputTokens,
+      predictedTtftMs: beforeMs + ttftMs,
+      predictedTotalMs: beforeMs + estimateMs +
+        tpotMs * tally.outputTokens - terms.decodeMs * factor,
+    });
+  }
+
+  #elapsedMs(): number {
+    return this.clock.monotonic() - this.#arrivedAtMs;
+  }
+}
+
+/** For the log alone, which never leaves this machine. */
+function causeOf(fault: Fault): string | null {
+  return fault.cause instanceof Error ? fault.cause.message : null;
+}

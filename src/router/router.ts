@@ -1,0 +1,195 @@
+import {
+  type Attempt,
+  type DecisionId,
+  type DecisionRecord,
+  type Engine,
+  Fault,
+  type InferenceRequest,
+  type Log,
+  type Metrics,
+  type ModelListing,
+  type NodeId,
+  type RoutedAnswer,
+  type Router,
+  type StartResult,
+  type WorkReport,
+} from "../domain/mod.ts";
+import type { Clock, Entropy } from "../platform/mod.ts";
+import { AnswerSession } from "./answer_session.ts";
+import { AttemptMemory } from "./attempt_memory.ts";
+import { DecisionLog } from "./decision_log.ts";
+import { DeviceQueues } from "./device_queues.ts";
+import { DispatchLedger } from "./dispatch_ledger.ts";
+import { LengthBook } from "./length_book.ts";
+import { listModels } from "./model_list.ts";
+import type { Policy } from "./preference.ts";
+import { QueuedEngine } from "./queued_engine.ts";
+import { RequestRun, type RunContext } from "./request_run.ts";
+import { RouterMetrics } from "./router_metrics.ts";
+import { SeenDispatches } from "./seen_dispatches.ts";
+import { Standings } from "./standings.ts";
+
+/** What a router is made of. */
+export interface RouterOptions {
+  /** This node. */
+  readonly self: { readonly id: NodeId; readonly name: string };
+  /** This node's engines, without queues: the router puts its own in front. */
+  readonly localEngines: readonly Engine[];
+  /** The peers' engines as they are now. Called for every placement. */
+  peers(): readonly Engine[];
+  readonly policy: Policy;
+  /** Requests that may wait per model on this node. */
+  readonly maxQueue: number;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** The dispatcher with what its owner needs to end it in good order. */
+export interface OwnedRouter extends Router, AsyncDisposable {
+  /** Requests of clients, and attempts of peers, that are not over. */
+  inFlight(): number;
+}
+
+/**
+ * Make the one dispatcher for this node's engines and its peers'. Disposing it
+ * ends what waits and what runs with a `shutting_down` fault.
+ *
+ * @param options Engines, policy and ports.
+ * @returns The router.
+ */
+export function createRouter(options: RouterOptions): OwnedRouter {
+  return new EngineRouter(options);
+}
+
+class EngineRouter implements OwnedRouter {
+  readonly #options: RouterOptions;
+  readonly #queues: DeviceQueues;
+  readonly #local: readonly QueuedEngine[];
+  readonly #context: RunContext;
+  readonly #decisions = new DecisionLog();
+  readonly #memory = new AttemptMemory();
+  readonly #seen = new SeenDispatches();
+  readonly #sessions = new Set<AnswerSession>();
+  #isClosed = false;
+
+  constructor(options: RouterOptions) {
+    const { self, policy, clock, entropy, maxQueue, metrics } = options;
+    this.#options = options;
+    this.#queues = new DeviceQueues(clock);
+    this.#local = options.localEngines.map((raw) =>
+      new QueuedEngine(raw, { clock, queues: this.#queues, maxQueue })
+    );
+    this.#context = {
+      self: self.id,
+      policy,
+      clock,
+      entropy,
+      log: options.log.child("router"),
+      ledger: new DispatchLedger(),
+      standings: new Standings(),
+      lengths: new LengthBook(),
+      decisions: this.#decisions,
+      metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
+      engines: () => this.#engines(),
+    };
+  }
+
+  async route(
+    request: InferenceRequest,
+    signal: AbortSignal,
+  ): Promise<RoutedAnswer> {
+    if (this.#isClosed) throw shuttingDown();
+    const run = new RequestRun(this.#context, request);
+    const session = new AnswerSession(run, signal, {
+      content: () => run.content(),
+      ended: (outcome, tally) => {
+        this.#sessions.delete(session);
+        run.ended(outcome, tally);
+      },
+    });
+    this.#sessions.add(session);
+    const { begun, ...head } = await session.answer(request.stream);
+    const { engine, offer, estimate } = begun.candidate;
+    return {
+      decision: run.id,
+      node: engine.node,
+      model: offer.model,
+      predictedMs: estimate.estimateMs,
+      ...head,
+    };
+  }
+
+  async serve(
+    engine: string,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<StartResult> {
+    if (this.#isClosed) return refused("draining", "is shutting down");
+    const nowMs = this.#context.clock.monotonic();
+    if (!this.#memory.admit(attempt.id, nowMs)) {
+      return refused("duplicate_attempt", `has seen ${attempt.id} before`);
+    }
+    this.#seen.see(attempt.entry, attempt.dispatch);
+    const local = this.#local.find((one) => one.id === engine);
+    if (local === undefined) {
+      return refused("model_not_here", `has no engine "${engine}"`);
+    }
+    return await local.start(attempt, signal);
+  }
+
+  models(): readonly ModelListing[] {
+    return listModels(this.#engines());
+  }
+
+  report(): WorkReport {
+    return {
+      engines: this.#local.map((engine) => ({
+        id: engine.id,
+        offers: engine.view().offers,
+      })),
+      dispatchesSeen: this.#seen.snapshot(),
+    };
+  }
+
+  decision(id: DecisionId): DecisionRecord | undefined {
+    return this.#decisions.get(id);
+  }
+
+  inFlight(): number {
+    const { id } = this.#options.self;
+    return this.#local.reduce(
+      (sum, engine) => sum + engine.heldFor((entry) => entry !== id),
+      this.#sessions.size,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.abort(shuttingDown());
+    for (const engine of this.#local) engine[Symbol.dispose]();
+    await Promise.all(sessions.map((session) => session.over));
+  }
+
+  #engines(): readonly Engine[] {
+    return [...this.#local, ...this.#options.peers()];
+  }
+}
+
+function shuttingDown(): Fault {
+  return new Fault("shutting_down", "This node is shutting down");
+}
+
+function refused(
+  reason: "draining" | "duplicate_attempt" | "model_not_here",
+  message: string,
+): StartResult {
+  return {
+    kind: "refused",
+    reason,
+    message: `This node ${message}`,
+    retryAfterMs: null,
+  };
+}

@@ -1,0 +1,143 @@
+import type { NodeId } from "../domain/mod.ts";
+import {
+  type Breaker,
+  breakerAdmits,
+  type BreakerOutcome,
+  CLOSED_BREAKER,
+  passBreaker,
+  settleBreaker,
+} from "./breaker.ts";
+import type { Bar } from "./candidate.ts";
+import { extendCooldown } from "./cooldown.ts";
+
+/** Where an engine is, for its own breaker and that of its member. */
+export interface EnginePlace {
+  /** Unique over all nodes. */
+  readonly key: string;
+  readonly node: NodeId;
+}
+
+/** What an attempt took along when it passed the breakers. */
+export interface Pass {
+  readonly engineProbe: number | null;
+  readonly memberProbe: number | null;
+}
+
+interface Standing {
+  breaker: Breaker;
+  /** Monotonic; 0 for none. */
+  restsUntilMs: number;
+  /** When it last sent anything, monotonic. */
+  aliveAtMs: number;
+}
+
+const MOST_STANDINGS = 4096;
+
+/**
+ * How this entry node's attempts fared at each engine and member: breakers,
+ * cooldowns, signs of life. Sole writer: the attempt loop's effects.
+ */
+export class Standings {
+  readonly #standings = new Map<string, Standing>();
+
+  /** What keeps an engine from being used now, or null. */
+  bar(engine: EnginePlace, nowMs: number): Bar | null {
+    const own = this.#standings.get(engine.key);
+    if (own !== undefined && own.restsUntilMs > nowMs) {
+      return { kind: "cooling_down", retryInMs: own.restsUntilMs - nowMs };
+    }
+    const member = this.#standings.get(engine.node);
+    return barOf(own, nowMs) ?? barOf(member, nowMs);
+  }
+
+  /** Let an attempt through; a half-open breaker counts it as its probe. */
+  pass(engine: EnginePlace): Pass {
+    return {
+      engineProbe: this.#pass(engine.key),
+      memberProbe: this.#pass(engine.node),
+    };
+  }
+
+  /** Take in how it ended. */
+  settle(
+    engine: EnginePlace,
+    pass: Pass,
+    outcome: {
+      readonly engine: BreakerOutcome;
+      readonly member: BreakerOutcome;
+    },
+    nowMs: number,
+  ): void {
+    const own = this.#of(engine.key);
+    own.breaker = settleBreaker(
+      own.breaker,
+      pass.engineProbe,
+      outcome.engine,
+      nowMs,
+    );
+    const member = this.#of(engine.node);
+    member.breaker = settleBreaker(
+      member.breaker,
+      pass.memberProbe,
+      outcome.member,
+      nowMs,
+    );
+  }
+
+  /**
+   * Let an engine rest that asked for it.
+   *
+   * @returns How long it rests, in milliseconds.
+   */
+  rest(
+    engine: EnginePlace,
+    retryAfter: string | null,
+    time: { readonly monotonicMs: number; readonly wallMs: number },
+  ): number {
+    const own = this.#of(engine.key);
+    own.restsUntilMs = extendCooldown(own.restsUntilMs, retryAfter, time);
+    return own.restsUntilMs - time.monotonicMs;
+  }
+
+  /** Note that an engine sent something. */
+  alive(engine: EnginePlace, nowMs: number): void {
+    this.#of(engine.key).aliveAtMs = nowMs;
+  }
+
+  /** When it last did, monotonic; 0 for never. */
+  aliveAtMs(engine: EnginePlace): number {
+    return this.#standings.get(engine.key)?.aliveAtMs ?? 0;
+  }
+
+  #pass(key: string): number | null {
+    const standing = this.#of(key);
+    const { breaker, probe } = passBreaker(standing.breaker);
+    standing.breaker = breaker;
+    return probe;
+  }
+
+  #of(key: string): Standing {
+    let standing = this.#standings.get(key);
+    if (standing === undefined) {
+      standing = { breaker: CLOSED_BREAKER, restsUntilMs: 0, aliveAtMs: 0 };
+      this.#standings.set(key, standing);
+      if (this.#standings.size > MOST_STANDINGS) this.#forgetOldest();
+    }
+    return standing;
+  }
+
+  #forgetOldest(): void {
+    for (const oldest of this.#standings.keys()) {
+      this.#standings.delete(oldest);
+      return;
+    }
+  }
+}
+
+function barOf(standing: Standing | undefined, nowMs: number): Bar | null {
+  if (standing === undefined) return null;
+  const { breaker } = standing;
+  if (breakerAdmits(breaker, nowMs)) return null;
+  const retryInMs = breaker.state === "open" ? breaker.untilMs - nowMs : 1000;
+  return { kind: "breaker_open", retryInMs };
+}

@@ -1,0 +1,113 @@
+import {
+  Fault,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "../domain/mod.ts";
+
+/** The largest answer that is collected before it is passed on. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Collect a whole body.
+ *
+ * @param body What to read; cancelled when the signal aborts or the bound is passed.
+ * @param signal Ends the reading with its reason.
+ * @param maxBytes Bound.
+ * @returns Its pieces, in order.
+ * @throws {Fault} When the body breaks off or exceeds the bound.
+ */
+export async function collectBody(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+  maxBytes: number = MAX_ANSWER_BYTES,
+): Promise<readonly Uint8Array[]> {
+  const reader = body.getReader();
+  const stop = () => discard(reader, signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  try {
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (signal.aborted) throw signal.reason;
+      if (done) return pieces;
+      pieces.push(value);
+      bytes += value.length;
+      if (bytes > maxBytes) {
+        discard(reader, "too large");
+        throw new Fault(
+          "engine_failed",
+          `The engine's answer exceeds ${maxBytes} bytes`,
+          { origin: "engine" },
+        );
+      }
+    }
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof Fault) throw thrown;
+    throw new Fault("engine_failed", "The engine broke its answer off", {
+      origin: "engine",
+      cause: thrown,
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Give up a body: nobody is left whom its failure to end would tell anything. */
+export function discardBody(body: ReadableStream<Uint8Array>): void {
+  body.cancel().then(undefined, ignore);
+}
+
+function discard(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  reason: unknown,
+): void {
+  reader.cancel(reason).then(undefined, ignore);
+}
+
+function ignore(): void {}
+
+/**
+ * Parse collected pieces as a JSON object.
+ *
+ * @param pieces UTF-8, cut anywhere.
+ * @returns The object, or undefined when they are none.
+ */
+export function parseWhole(
+  pieces: readonly Uint8Array[],
+): JsonObject | undefined {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (const piece of pieces) text += decoder.decode(piece, { stream: true });
+  text += decoder.decode();
+  let parsed: JsonValue;
+  try {
+    parsed = JSON.parse(text);
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined;
+    throw thrown;
+  }
+  return isJsonObject(parsed) ? parsed : undefined;
+}
+
+/**
+ * A stream of pieces that are already here.
+ *
+ * @param pieces What it gives, in order.
+ * @returns The stream.
+ */
+export function streamOf(
+  pieces: readonly Uint8Array[],
+): ReadableStream<Uint8Array> {
+  const left = pieces.filter((piece) => piece.length > 0).reverse();
+  return new ReadableStream({
+    pull(controller) {
+      const piece = left.pop();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(piece);
+    },
+  }, { highWaterMark: 0 });
+}
