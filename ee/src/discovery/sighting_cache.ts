@@ -1,49 +1,25 @@
-import { type NodeId, parseNodeId } from "@covey/core/domain";
-import {
-  type AddressRecord,
-  type DnsMessage,
-  type DnsQuestion,
-  type DnsRecord,
-  recordKey,
-} from "./dns/message.ts";
-import { SERVICE_TYPE } from "./dns/service_records.ts";
+import type { NodeId } from "@covey/core/domain";
+import type { DnsMessage, DnsQuestion, DnsRecord } from "./dns/message.ts";
 import { isOnLink, type NetworkInterface } from "./net/interface.ts";
-import { addressScope, parseIpAddress } from "./net/ip_address.ts";
 import type { Sighting } from "./sighting.ts";
+import {
+  dropOld,
+  type Entry,
+  flushSet,
+  instanceOf,
+  isAddress,
+  keepRecord,
+  missingOf,
+  viewOf,
+} from "./sighting_entry.ts";
 
 /** Instances kept over all interfaces; further ones replace only such as are incomplete. */
 export const MOST_SIGHTINGS = 256;
-const MOST_ADDRESSES = 8;
-/** Longer lives are cut to this: RFC 6762's own for records without a host. */
-const LONGEST_TTL_SECONDS = 4_500;
-/** A record set that came in this long together is one set (RFC 6762, 10.2). */
-const FLUSH_GRACE_MS = 1_000;
 /** Shares of its life after which a record is asked for again (RFC 6762, 5.2). */
 const ASK_AGAIN_AT = [0.8, 0.85, 0.9, 0.95] as const;
 const MOST_QUESTIONS = 16;
 /** Times that records are asked for which did not come with the pointer. */
 const MOST_COMPLETIONS = 3;
-
-interface Held<Kind extends DnsRecord = DnsRecord> {
-  readonly record: Kind;
-  /** When it was first heard without a break: the newest address goes first. */
-  readonly bornMs: number;
-  readonly heardMs: number;
-  readonly expiresMs: number;
-  /** How often it has been asked for since it was heard. */
-  readonly asked: number;
-}
-
-interface Entry {
-  readonly instanceName: string;
-  readonly interfaceName: string;
-  /** All records of the instance and its host, by `recordKey`. */
-  readonly held: Map<string, Held>;
-  /** Last sighting told, or null. */
-  told: Extract<Sighting, { kind: "seen" }> | null;
-  /** How often its missing records have been asked for. */
-  completions: number;
-}
 
 /**
  * What others have announced, by interface and instance, for as long as they
@@ -85,7 +61,7 @@ export class SightingCache {
       if (instanceName === undefined) continue;
       const entry = this.#entryOf(instanceName, hearing.name, record);
       if (entry === undefined) continue;
-      keep(entry, record, nowMs);
+      keepRecord(entry, record, nowMs);
       touched.add(entry);
     }
     for (const record of records) {
@@ -95,13 +71,13 @@ export class SightingCache {
       const isKept = record.ttlSeconds === 0 ||
         isOnLink(hearing, record.address);
       for (const entry of this.#hostedBy(record.name, hearing.name)) {
-        if (isKept) keep(entry, record, nowMs);
+        if (isKept) keepRecord(entry, record, nowMs);
         touched.add(entry);
       }
     }
     for (const record of records) {
       if (!record.flush || record.ttlSeconds === 0) continue;
-      for (const entry of touched) flush(entry, record, nowMs);
+      for (const entry of touched) flushSet(entry, record, nowMs);
     }
     return [...touched].flatMap((entry) => this.#settle(entry, nowMs));
   }
@@ -227,20 +203,11 @@ export class SightingCache {
 
   /** Bring an entry up to date and say what has changed. */
   #settle(entry: Entry, nowMs: number): readonly Sighting[] {
-    for (const [key, held] of entry.held) {
-      if (held.expiresMs <= nowMs) entry.held.delete(key);
-    }
-    const hosts = new Set<string>();
-    for (const { record } of entry.held.values()) {
-      if (record.type === "SRV") hosts.add(record.target);
-    }
-    for (const [key, { record }] of entry.held) {
-      if (isAddress(record) && !hosts.has(record.name)) entry.held.delete(key);
-    }
+    dropOld(entry, nowMs);
     if (entry.held.size === 0) {
       this.#entries.delete(`${entry.interfaceName} ${entry.instanceName}`);
     }
-    const now = this.#view(entry);
+    const now = viewOf(entry, this.#ownId);
     const before = entry.told;
     if (JSON.stringify(before) === JSON.stringify(now)) return [];
     entry.told = now;
@@ -252,141 +219,4 @@ export class SightingCache {
     if (now !== null) sightings.push(now);
     return sightings;
   }
-
-  #view(entry: Entry): Extract<Sighting, { kind: "seen" }> | null {
-    const held = [...entry.held.values()];
-    const isPointed = held.some(({ record }) => record.type === "PTR");
-    const srv = newest(held, "SRV");
-    const txt = newest(held, "TXT");
-    if (!isPointed || srv === undefined || txt === undefined) return null;
-    const claimedId = idOf(txt.entries);
-    if (claimedId === undefined || claimedId === this.#ownId) {
-      return null;
-    }
-    const addresses = addressesOf(held, srv.target, entry.interfaceName);
-    if (srv.port === 0 || addresses.length === 0) return null;
-    return {
-      kind: "seen",
-      instance: entry.instanceName.slice(0, -SERVICE_TYPE.length - 1),
-      claimedId,
-      addresses,
-      port: srv.port,
-      interfaceName: entry.interfaceName,
-    };
-  }
-}
-
-/** Take one record into an entry, or out of it. */
-function keep(entry: Entry, record: DnsRecord, nowMs: number): void {
-  const key = recordKey(record);
-  if (record.ttlSeconds === 0) {
-    entry.held.delete(key);
-    return;
-  }
-  const ttlSeconds = Math.min(record.ttlSeconds, LONGEST_TTL_SECONDS);
-  entry.held.set(key, {
-    record: { ...record, ttlSeconds },
-    bornMs: entry.held.get(key)?.bornMs ?? nowMs,
-    heardMs: nowMs,
-    expiresMs: nowMs + ttlSeconds * 1_000,
-    asked: 0,
-  });
-  const addresses = [...entry.held].filter(([, { record }]) =>
-    isAddress(record)
-  ).sort(([, a], [, b]) => a.bornMs - b.bornMs);
-  for (const [old] of addresses.slice(0, -MOST_ADDRESSES)) {
-    entry.held.delete(old);
-  }
-}
-
-/** Drop what a record with the cache-flush bit makes void. */
-function flush(entry: Entry, by: DnsRecord, nowMs: number): void {
-  const key = recordKey(by);
-  for (const [other, { record, heardMs }] of entry.held) {
-    const isSameSet = record.name === by.name && record.type === by.type;
-    if (isSameSet && other !== key && nowMs - heardMs > FLUSH_GRACE_MS) {
-      entry.held.delete(other);
-    }
-  }
-}
-
-function isAddress(record: DnsRecord): record is AddressRecord {
-  return record.type === "A" || record.type === "AAAA";
-}
-
-/** The instance that a record belongs to, if it is one of the service's. */
-function instanceOf(record: DnsRecord): string | undefined {
-  const name = record.type === "PTR" && record.name === SERVICE_TYPE
-    ? record.target
-    : record.type === "SRV" || record.type === "TXT"
-    ? record.name
-    : undefined;
-  if (name === undefined || !name.endsWith(`.${SERVICE_TYPE}`)) {
-    return undefined;
-  }
-  const label = name.slice(0, -SERVICE_TYPE.length - 1);
-  return label.length > 0 && !label.includes(".") ? name : undefined;
-}
-
-/** Names and types still needed before an instance can be dialled. */
-function missingOf(
-  entry: Entry,
-): readonly (readonly [string, DnsQuestion["type"]])[] {
-  const held = [...entry.held.values()];
-  const srv = newest(held, "SRV");
-  const txt = newest(held, "TXT");
-  const hasAddress = held.some(({ record }) => isAddress(record));
-  return [
-    ...srv === undefined ? [[entry.instanceName, "SRV"] as const] : [],
-    ...txt === undefined ? [[entry.instanceName, "TXT"] as const] : [],
-    ...srv !== undefined && !hasAddress
-      ? [[srv.target, "A"] as const, [srv.target, "AAAA"] as const]
-      : [],
-  ];
-}
-
-function newest<Kind extends "SRV" | "TXT">(
-  held: readonly Held[],
-  type: Kind,
-): Extract<DnsRecord, { type: Kind }> | undefined {
-  return held.filter(({ record }) => record.type === type)
-    .sort((a, b) => b.heardMs - a.heardMs || b.bornMs - a.bornMs)
-    .map(({ record }) => record as Extract<DnsRecord, { type: Kind }>)[0];
-}
-
-/** Keys are compared without case and the first of each counts (RFC 6763, 6.4). */
-function idOf(entries: readonly string[]): NodeId | undefined {
-  const read = new Map<string, string>();
-  for (const entry of entries) {
-    const cut = entry.indexOf("=");
-    if (cut <= 0) continue;
-    const key = entry.slice(0, cut).toLowerCase();
-    if (!read.has(key)) read.set(key, entry.slice(cut + 1));
-  }
-  return read.get("v") === "1" ? parseNodeId(read.get("id") ?? "") : undefined;
-}
-
-function addressesOf(
-  held: readonly Held[],
-  hostName: string,
-  interfaceName: string,
-): readonly string[] {
-  const found: { bornMs: number; rank: number; text: string }[] = [];
-  for (const { record, bornMs } of held) {
-    if (!isAddress(record)) continue;
-    const parsed = parseIpAddress(record.address);
-    if (record.name !== hostName || parsed === undefined) continue;
-    const isLinkLocal = addressScope(parsed) === "link_local";
-    const isIpv6 = parsed.family === "IPv6";
-    found.push({
-      bornMs,
-      rank: (isLinkLocal ? 2 : 0) + (isIpv6 ? 1 : 0),
-      text: isIpv6 && isLinkLocal
-        ? `${record.address}%${interfaceName}`
-        : record.address,
-    });
-  }
-  return found.sort((a, b) =>
-    b.bornMs - a.bornMs || a.rank - b.rank || (a.text < b.text ? -1 : 1)
-  ).map(({ text }) => text);
 }

@@ -26,6 +26,14 @@ const GROUP = { IPv4: "224.0.0.251", IPv6: "ff02::fb" } as const;
 export function createMulticastDnsOpener(clock: Clock): OpenMulticastSocket {
   return async (options) => {
     const { address, interfaceName, family } = options;
+    // Without permission the runtime throws from a later tick, where nobody
+    // can catch it; receivers are not known beforehand, so all must be allowed.
+    const permission = await Deno.permissions.query({ name: "net" });
+    if (permission.state !== "granted") {
+      throw new Error(
+        "this process may not use the network freely; start it with --allow-net",
+      );
+    }
     const isIpv6 = family === "IPv6";
     const group = isIpv6 ? `${GROUP.IPv6}%${interfaceName}` : GROUP.IPv4;
     // Bound to the group, the socket takes no unicast away from another
