@@ -53,17 +53,22 @@ function setUp(changes: Partial<EmbeddedEngineOptions> = {}) {
     [Symbol.dispose]: () => closed.push(path),
   });
   const engine = createEmbeddedEngine({
-    platform: { clock, processes, files, entropy: createSeededEntropy(1) },
+    clock,
+    processes,
+    files,
+    entropy: createSeededEntropy(1),
     log,
     node: testNodeId(),
     nodeName: "here",
-    inventory: { list: () => models, invalid: () => [] },
+    models: { list: () => models, invalid: () => [] },
     threads: 2,
     slots: 2,
     contextLength: null,
     keepAliveMs: 300_000,
     env: { PATH: "/bin" },
+    gpu: "auto",
     runtimeDir: "/data/run",
+    temporaryDir: "/short",
     freeMemoryBytes: () => memory.freeBytes,
     createClient,
     ...changes,
@@ -221,7 +226,6 @@ Deno.test("createEmbeddedEngine counts cores once, on the first load, and does w
 Deno.test("createEmbeddedEngine moves its sockets where the path is short", async () => {
   const { ask, engine, processes } = setUp({
     runtimeDir: `/${"deep/".repeat(20)}run`,
-    env: { TMPDIR: "/short" },
   });
   await using _owner = engine;
   processes.onSpawn = (child) => child.becomeReady();
@@ -250,29 +254,29 @@ Deno.test("createEmbeddedEngine with a real process streams, and a killed one en
   const log = new QuietLog();
   try {
     await using engine = createEmbeddedEngine({
-      platform: {
-        clock: createSystemClock(),
-        files: createDenoFiles(() => "test"),
-        entropy: createSeededEntropy(1),
-        processes: createDenoProcesses([
-          Deno.execPath(),
-          "run",
-          "--quiet",
-          "--no-config",
-          "--allow-all",
-          new URL("../fakes/engine_program.ts", import.meta.url).pathname,
-        ]),
-      },
+      clock: createSystemClock(),
+      files: createDenoFiles(() => "test"),
+      entropy: createSeededEntropy(1),
+      processes: createDenoProcesses([
+        Deno.execPath(),
+        "run",
+        "--quiet",
+        "--no-config",
+        "--allow-all",
+        new URL("../fakes/engine_program.ts", import.meta.url).pathname,
+      ]),
       log,
       node: testNodeId(),
       nodeName: "here",
-      inventory: { list: () => [model("a")], invalid: () => [] },
+      models: { list: () => [model("a")], invalid: () => [] },
       threads: 1,
       slots: 1,
       contextLength: null,
       keepAliveMs: Infinity,
       env: { PATH: "/bin" },
+      gpu: "off",
       runtimeDir: folder,
+      temporaryDir: folder,
       freeMemoryBytes: () => 64 * GB,
     });
     const ask = async (body: { chunks?: number }) => {

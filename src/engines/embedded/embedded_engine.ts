@@ -66,7 +66,7 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
         ? { kind: "unavailable", reason: "The node is shutting down" }
         : { kind: "available" },
       hop: { medianMs: 0, jitterMs: 0 },
-      offers: this.#options.inventory.list().filter(isServed).map((model) =>
+      offers: this.#options.models.list().filter(isServed).map((model) =>
         this.#offer(model, queue)
       ),
       dispatchesSeen: Infinity,
@@ -76,7 +76,7 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
   // deno-lint-ignore require-await
   async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
     if (this.#closed) return refuse("draining", "The node is shutting down");
-    const model = this.#options.inventory.list().find(({ name }) =>
+    const model = this.#options.models.list().find(({ name }) =>
       name === attempt.model
     );
     if (model === undefined || !isServed(model)) {
@@ -93,7 +93,7 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
       );
     }
     signal.throwIfAborted();
-    const nowMs = this.#options.platform.clock.monotonic();
+    const nowMs = this.#options.clock.monotonic();
     this.#running.set(attempt, nowMs + attempt.predictedMs);
     signal.addEventListener("abort", () => this.#running.delete(attempt), {
       once: true,
@@ -138,7 +138,7 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
   }
 
   #queue(): QueueReport {
-    const nowMs = this.#options.platform.clock.monotonic();
+    const nowMs = this.#options.clock.monotonic();
     return {
       slots: this.#options.slots,
       runningMs: [...this.#running.values()].map((endMs) =>

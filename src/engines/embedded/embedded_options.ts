@@ -1,15 +1,18 @@
 import type { Log, ModelInventory, NodeId } from "../../domain/mod.ts";
-import type { Platform } from "../../platform/mod.ts";
+import type { Clock, Entropy, Files, Processes } from "../../platform/mod.ts";
 import type { HttpClient } from "../http_client.ts";
 
 /** What an embedded engine is built from. */
 export interface EmbeddedEngineOptions {
-  readonly platform: Platform;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly files: Files;
+  readonly processes: Processes;
   readonly log: Log;
   readonly node: NodeId;
   readonly nodeName: string;
   /** What may be loaded. */
-  readonly inventory: ModelInventory;
+  readonly models: ModelInventory;
   /** Threads of an engine process, or null for the processor's cores. */
   readonly threads: number | null;
   /** Parallel sequences of an engine process. */
@@ -18,12 +21,14 @@ export interface EmbeddedEngineOptions {
   readonly contextLength: number | null;
   /** Idle time before a model is unloaded; `Infinity` for never. */
   readonly keepAliveMs: number;
-  /** Whether a GPU is used where there is one; `auto` unless given. */
-  readonly gpu?: "auto" | "off";
+  /** Whether a GPU is used where there is one. */
+  readonly gpu: "auto" | "off";
   /** Everything an engine process may know of the environment: PATH, HOME and their like. */
   readonly env: Readonly<Record<string, string>>;
-  /** Where the folder for sockets is made; in `env.TMPDIR` when this path is too long for one. */
+  /** Where the folder for sockets is made, if the path is short enough for one. */
   readonly runtimeDir: string;
+  /** Where it is made else. */
+  readonly temporaryDir: string;
   /** Memory that a new model may take, in bytes. */
   readonly freeMemoryBytes: () => number;
   /** Counts cores on the first load; `countPhysicalCores` unless given. */

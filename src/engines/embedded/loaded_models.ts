@@ -58,7 +58,7 @@ export class LoadedModels implements AsyncDisposable {
   /** The one supervisor of a model; those of vanished models end here. */
   supervisorOf(model: LocalModel): Supervisor<EngineChannel> {
     const offered = new Map(
-      this.#options.inventory.list().map((one) => [one.name, one]),
+      this.#options.models.list().map((one) => [one.name, one]),
     );
     for (const [name, loaded] of this.#loaded) {
       const current = name === model.name ? model : offered.get(name);
@@ -74,7 +74,7 @@ export class LoadedModels implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { log, platform } = this.#options;
+    const { files, log } = this.#options;
     await Promise.all([
       ...[...this.#loaded.values()].map(({ supervisor }) =>
         supervisor[Symbol.asyncDispose]()
@@ -83,7 +83,7 @@ export class LoadedModels implements AsyncDisposable {
     ]);
     if (this.#folder === null) return;
     try {
-      await platform.files.remove((await this.#folder).path);
+      await files.remove((await this.#folder).path);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       log.warn("Failed to remove the sockets of engines", { reason });
@@ -99,12 +99,12 @@ export class LoadedModels implements AsyncDisposable {
   }
 
   #supervise(model: LocalModel): Supervisor<EngineChannel> {
-    const { keepAliveMs, log, platform } = this.#options;
+    const { clock, keepAliveMs, log, processes } = this.#options;
     return new Supervisor({
       name: model.name,
-      clock: platform.clock,
+      clock,
       log,
-      processes: platform.processes,
+      processes,
       keepAliveMs,
       loadDeadlineMs: LOAD_DEADLINE_MS +
         LOAD_DEADLINE_MS_PER_GIB * model.sizeBytes / 2 ** 30,
@@ -116,9 +116,9 @@ export class LoadedModels implements AsyncDisposable {
     model: LocalModel,
     signal: AbortSignal,
   ): Promise<Launch<EngineChannel>> {
-    const { contextLength, env, platform, slots } = this.#options;
-    const { createClient = createUnixHttpClient, gpu = "auto" } = this.#options;
-    const { entropy, files, processes } = platform;
+    const { contextLength, entropy, env, files, gpu, processes, slots } =
+      this.#options;
+    const { createClient = createUnixHttpClient } = this.#options;
     const threads = await this.#countThreads();
     const folder = await this.#socketFolder();
     await this.#makeRoom(model, signal);
@@ -175,13 +175,7 @@ export class LoadedModels implements AsyncDisposable {
   }
 
   #socketFolder(): Promise<SocketFolder> {
-    const { env, platform, runtimeDir } = this.#options;
-    return this.#folder ??= makeSocketFolder({
-      files: platform.files,
-      entropy: platform.entropy,
-      runtimeDir,
-      temporaryDir: env.TMPDIR ?? "/tmp",
-    }).catch((error) => {
+    return this.#folder ??= makeSocketFolder(this.#options).catch((error) => {
       // The next start tries again: a full disk may be empty by then.
       this.#folder = null;
       throw error;
