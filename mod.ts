@@ -1,1 +1,21 @@
-export {};
+/**
+ * Covey as a library: build a node from a configuration and the ports it may
+ * use. Nothing runs on import.
+ *
+ * ```ts
+ * import { createNode } from "@covey/core";
+ *
+ * await using node = await createNode(options);
+ * const response = await node.api.handle(request, connection);
+ * ```
+ *
+ * @module
+ */
+export type { Api } from "./src/api/mod.ts";
+export type { NodeConfig } from "./src/config/mod.ts";
+export {
+  type ClusterFactory,
+  createNode,
+  type Node,
+  type NodeOptions,
+} from "./src/node.ts";

@@ -1,1 +1,206 @@
-export {};
+/**
+ * The process edge: arguments, environment, signals and the exit code.
+ *
+ * @module
+ */
+import settings from "../deno.json" with { type: "json" };
+import { type Command, COMMANDS, createNodeApi, runCli } from "./cli/mod.ts";
+import { serveCommand, type ServeEdge } from "./cli/serve.ts";
+import {
+  type ConfigResult,
+  describeSettings,
+  findApiAccess,
+  findPlatformDataDir,
+  locateConfig,
+  parseNodeConfig,
+} from "./config/mod.ts";
+import { type ClusterFactory, createNode } from "./node.ts";
+import { createLog } from "./observe/log.ts";
+import {
+  createDenoFiles,
+  createDenoProcesses,
+  createSystemClock,
+  createSystemEntropy,
+  FileError,
+  type Platform,
+} from "./platform/mod.ts";
+
+/** What a composition root outside the core adds. */
+export interface Extras {
+  readonly createCluster?: ClusterFactory;
+}
+
+/** Variables that reach engine processes; a secret is in none of them. */
+const ENGINE_VARIABLES =
+  /^(?:PATH|HOME|LANG|TMPDIR|DENO_DIR|XDG_CACHE_HOME|CUDA_.*|GGML_.*)$/;
+
+/**
+ * Run the program to its end.
+ *
+ * @param mainModule Address of the module the process was started with, to start it again for engine processes.
+ * @param extras What the full build adds to the core.
+ */
+export async function runCovey(
+  mainModule: string,
+  extras: Extras = {},
+): Promise<void> {
+  const entropy = createSystemEntropy();
+  const clock = createSystemClock();
+  const platform: Platform = {
+    clock,
+    entropy,
+    files: createDenoFiles(() => entropy.uuid().slice(0, 8)),
+    processes: createDenoProcesses(selfCommand(mainModule)),
+  };
+  const commands: Command[] = [
+    serveCommand(serveEdge(platform, extras)),
+    ...COMMANDS,
+    engineCommand(),
+  ];
+  Deno.exitCode = await runCli(commands, Deno.args, {
+    version: settings.version,
+    entropy,
+    stdout: (text) => writeLine(Deno.stdout, text),
+    stderr: (text) => writeLine(Deno.stderr, text),
+    fetchJson: createNodeApi({
+      clock,
+      fetch: (url, init) => fetch(url, init),
+      async address() {
+        const read = await readConfig(platform, []);
+        return read.kind === "bad"
+          ? { kind: "bad", line: read.line }
+          : { kind: "address", ...findApiAccess(read.config) };
+      },
+    }),
+  });
+}
+
+function serveEdge(platform: Platform, extras: Extras): ServeEdge {
+  return {
+    help: describeSettings,
+    readConfig: (flags) => readConfig(platform, flags),
+    start(config, notices) {
+      const log = createLog({
+        level: config.logLevel,
+        format: Deno.stderr.isTerminal() ? "text" : "json",
+        now: () => platform.clock.now(),
+        write: (line) => writeLine(Deno.stderr, line),
+      });
+      for (const notice of notices) log.warn(notice);
+      return createNode({
+        config,
+        platform,
+        log,
+        version: settings.version,
+        engineEnv: engineEnv(),
+        temporaryDir: Deno.env.get("TMPDIR") ?? "/tmp",
+        freeMemoryBytes: () => Deno.systemMemoryInfo().available,
+        residentBytes: () => Deno.memoryUsage().rss,
+        ...extras,
+      });
+    },
+    asked,
+  };
+}
+
+/** The child that computes: the same program, told to be an engine. */
+function engineCommand(): Command {
+  return {
+    name: "engine",
+    summary: "Run one model for the node that started this process",
+    usage: "--model FILE --socket FILE …",
+    hidden: true,
+    async run(args) {
+      const { runEngineHost } = await import("./engines/embedded/host/main.ts");
+      return await runEngineHost(args, {
+        stdin: Deno.stdin.readable,
+        stdout: Deno.stdout.writable,
+        stderr: Deno.stderr.writable,
+      });
+    },
+  };
+}
+
+async function readConfig(
+  { files }: Platform,
+  flags: readonly string[],
+): Promise<ConfigResult> {
+  const env = Deno.env.toObject();
+  const facts = {
+    hostname: Deno.hostname(),
+    platformDataDir: findPlatformDataDir(Deno.build.os, env),
+    cwd: Deno.cwd(),
+  };
+  const place = locateConfig({ env, flags, facts });
+  if (place.kind === "bad") return place;
+  let file: string | null = null;
+  try {
+    file = await files.readText(place.filePath);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    // No file is the usual case; one that is there and unreadable is not.
+    if (error.problem !== "missing") {
+      return { kind: "bad", variable: "covey.jsonc", line: error.message };
+    }
+  }
+  return await parseNodeConfig({
+    env,
+    flags,
+    file,
+    readFile: (path) => files.readText(path),
+    facts,
+  });
+}
+
+/** Command line that starts this program again. */
+function selfCommand(mainModule: string): string[] {
+  if (Deno.build.standalone) return [Deno.execPath()];
+  return [
+    Deno.execPath(),
+    "run",
+    "--no-prompt",
+    "--cached-only",
+    "--no-lock",
+    "--allow-env",
+    "--allow-ffi",
+    "--allow-net",
+    "--allow-read",
+    "--allow-run",
+    "--allow-sys",
+    "--allow-write",
+    mainModule,
+  ];
+}
+
+function engineEnv(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(Deno.env.toObject()).filter(([name]) =>
+      ENGINE_VARIABLES.test(name)
+    ),
+  );
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process as usual. */
+async function asked(): Promise<void> {
+  const came = Promise.withResolvers<void>();
+  const come = () => came.resolve();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, come);
+  }
+  await came.promise;
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.removeSignalListener(signal, come);
+  }
+}
+
+function writeLine(
+  stream: { writeSync(bytes: Uint8Array): number },
+  text: string,
+): void {
+  const bytes = new TextEncoder().encode(`${text}\n`);
+  for (let at = 0; at < bytes.length;) {
+    at += stream.writeSync(bytes.subarray(at));
+  }
+}
+
+if (import.meta.main) await runCovey(import.meta.url);

@@ -1,0 +1,66 @@
+import type { NodeConfig } from "../config/mod.ts";
+import { type Command, DONE, FAILED } from "./command.ts";
+
+/** A node that serves. */
+export interface ServedNode extends AsyncDisposable {
+  readonly urls: readonly string[];
+}
+
+/** What `serve` is given by the process edge. */
+export interface ServeEdge {
+  /** What `--help` lists. */
+  help(): string;
+  /** Read flags, environment and covey.jsonc. */
+  readConfig(flags: readonly string[]): Promise<
+    | {
+      readonly kind: "ok";
+      readonly config: NodeConfig;
+      readonly notices: readonly string[];
+    }
+    | { readonly kind: "bad"; readonly line: string }
+  >;
+  /**
+   * Start the node.
+   *
+   * @throws {Error} One whose name is `StartError` carries a line for the terminal.
+   */
+  start(config: NodeConfig, notices: readonly string[]): Promise<ServedNode>;
+  /** Resolves when the process is asked to end. */
+  asked(): Promise<void>;
+}
+
+/**
+ * Make the command that runs a node until it is asked to end.
+ *
+ * @param edge The process around it.
+ * @returns The command.
+ */
+export function serveCommand(edge: ServeEdge): Command {
+  return {
+    name: "serve",
+    summary: "Run a node",
+    usage: "[--<setting> VALUE …]",
+    help: () => edge.help(),
+    async run(flags, context) {
+      const read = await edge.readConfig(flags);
+      if (read.kind === "bad") {
+        context.stderr(read.line);
+        return FAILED;
+      }
+      let node: ServedNode;
+      try {
+        node = await edge.start(read.config, read.notices);
+      } catch (error) {
+        if (!(error instanceof Error && error.name === "StartError")) {
+          throw error;
+        }
+        context.stderr(error.message);
+        return FAILED;
+      }
+      await using _running = node;
+      for (const url of node.urls) context.stdout(`Covey is ready at ${url}`);
+      await edge.asked();
+      return DONE;
+    },
+  };
+}

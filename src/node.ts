@@ -1,0 +1,228 @@
+import {
+  type Api,
+  createApi,
+  openListeners,
+  type Readiness,
+  StartError,
+} from "./api/mod.ts";
+import type { NodeConfig } from "./config/mod.ts";
+import type {
+  Cluster,
+  ClusterConfig,
+  Engine,
+  Host,
+  Log,
+  MemberView,
+  NodeId,
+} from "./domain/mod.ts";
+import { createEmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
+import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
+import { createModelStore } from "./models/model_store.ts";
+import { createMetrics } from "./observe/metrics.ts";
+import { FileError, type Platform } from "./platform/mod.ts";
+import { createRouter } from "./router/router.ts";
+import { loadNodeId, NodeIdError } from "./store/node_id.ts";
+
+/** How a composition root adds the cluster: called once, when the node's engines are up. */
+export type ClusterFactory = (
+  host: Host,
+  platform: Platform,
+) => Promise<Cluster>;
+
+/** What a node is made of besides its configuration. */
+export interface NodeOptions {
+  readonly config: NodeConfig;
+  readonly platform: Platform;
+  readonly log: Log;
+  readonly version: string;
+  /** Variables that engine processes may see; nothing else reaches them. */
+  readonly engineEnv: Readonly<Record<string, string>>;
+  /** Folder for temporary files of this machine. */
+  readonly temporaryDir: string;
+  /** Memory that a new model could use, in bytes. */
+  freeMemoryBytes(): number;
+  /** Resident memory of this process, in bytes, for the metrics. */
+  residentBytes(): number;
+  /** Adds the cluster; without it a configured secret stops the start. */
+  readonly createCluster?: ClusterFactory;
+}
+
+/** A running node. Disposing it lets running answers end, then closes everything. */
+export interface Node extends AsyncDisposable {
+  readonly id: NodeId;
+  /** Base addresses of the API, with the real ports. */
+  readonly urls: readonly string[];
+  /** The API without its sockets. */
+  readonly api: Api;
+}
+
+/**
+ * Build a node and start it: every room is made here, once, and handed what it
+ * may use. Whatever was started is stopped again when a later step fails.
+ *
+ * @param options What to build it from.
+ * @returns The node, serving.
+ * @throws {StartError} With one line for the terminal when it cannot start.
+ */
+export async function createNode(options: NodeOptions): Promise<Node> {
+  const { config, platform, log, version } = options;
+  const { clock, entropy, files } = platform;
+  await using stack = new AsyncDisposableStack();
+
+  const id = await openDataFolder(config, platform);
+  const self = { id, name: config.name };
+  const metrics = createMetrics({
+    log: log.child("metrics"),
+    version,
+    startedAtSeconds: clock.now() / 1000,
+    residentBytes: options.residentBytes,
+  });
+
+  const store = stack.use(
+    createModelStore({
+      files,
+      clock,
+      log: log.child("models"),
+      modelsDir: config.modelsDir,
+    }),
+  );
+  await store.refresh();
+
+  const localEngines: Engine[] = [];
+  if (config.role === "node") {
+    for (const engine of config.engines) {
+      localEngines.push(stack.use(
+        createSimulatedEngine({
+          config: engine,
+          clock,
+          entropy,
+          node: id,
+          nodeName: config.name,
+        }),
+      ));
+    }
+    if (config.engine !== "off") {
+      localEngines.push(stack.use(
+        createEmbeddedEngine({
+          ...platform,
+          log: log.child("engine"),
+          models: store,
+          node: id,
+          nodeName: config.name,
+          slots: config.slots,
+          contextLength: config.contextLength,
+          threads: config.engineThreads,
+          keepAliveMs: config.keepAliveMs,
+          gpu: "auto",
+          env: options.engineEnv,
+          runtimeDir: `${config.dataDir}/run`,
+          temporaryDir: options.temporaryDir,
+          freeMemoryBytes: options.freeMemoryBytes,
+        }),
+      ));
+    }
+  }
+
+  // The router asks for peers at every placement; there are none until the
+  // cluster, which needs the router for its peers' work, is made below.
+  const joined: { cluster: Cluster | null } = { cluster: null };
+  const router = stack.use(
+    createRouter({
+      self,
+      localEngines,
+      peers: () => joined.cluster?.engines() ?? [],
+      policy: config.routing,
+      maxQueue: config.maxQueue,
+      clock,
+      entropy,
+      log: log.child("router"),
+      metrics,
+    }),
+  );
+
+  if (config.cluster !== null) {
+    joined.cluster = stack.use(
+      await startCluster(config.cluster, {
+        log: log.child("cluster"),
+        metrics,
+        node: { ...self, version },
+        stateDir: `${config.dataDir}/cluster`,
+        router,
+      }, options),
+    );
+  }
+
+  const alone: MemberView = {
+    ...self,
+    self: true,
+    health: "healthy",
+    draining: false,
+    addresses: [],
+    version,
+  };
+  const ready = (): Readiness => ({ kind: "ready" });
+  const api = createApi({
+    router,
+    clock,
+    entropy,
+    log: log.child("api"),
+    metrics,
+    renderMetrics: () => metrics.render(),
+    members: () => joined.cluster?.members() ?? [alone],
+    clusterId: () => joined.cluster?.id() ?? null,
+    hasCluster: config.cluster !== null,
+    ready,
+    access: config,
+    self,
+  });
+  const listeners = stack.use(
+    await openListeners({
+      addresses: config.listen,
+      handle: (request, info) => api.handle(request, info),
+      log: log.child("api"),
+      clock,
+    }),
+  );
+
+  const running = stack.move();
+  return {
+    id,
+    api,
+    urls: listeners.addresses.map(({ host, port }) =>
+      `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+    ),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** Make the data folder and read the node's id in it. */
+async function openDataFolder(
+  { dataDir }: NodeConfig,
+  { files, entropy }: Platform,
+): Promise<NodeId> {
+  try {
+    await files.makeFolder(dataDir, 0o700);
+    return await loadNodeId(files, entropy, dataDir);
+  } catch (error) {
+    if (error instanceof FileError) {
+      throw new StartError(
+        `${error.message}; set COVEY_DATA_DIR to a folder that this user can write`,
+      );
+    }
+    if (error instanceof NodeIdError) throw new StartError(error.message);
+    throw error;
+  }
+}
+
+function startCluster(
+  config: ClusterConfig,
+  host: Omit<Host, "config">,
+  { createCluster, platform }: NodeOptions,
+): Promise<Cluster> {
+  if (createCluster === undefined) {
+    throw new StartError(
+      "COVEY_CLUSTER_SECRET is set, but this build has no cluster code; use the full build, or unset it",
+    );
+  }
+  return createCluster({ ...host, config }, platform);
+}
