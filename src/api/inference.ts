@@ -10,12 +10,13 @@ import { settleSource } from "./request_source.ts";
  * the router place and run it, and pass the answer on.
  *
  * @param options What the API is built from.
- * @param parse Reads this route's body.
+ * @param load Loads what reads this route's body, at the first request: the
+ * schemas' library costs a node that only waits 9 MB.
  * @returns The handler.
  */
 export function createInferenceHandler(
   options: Pick<ApiOptions, "router" | "clock" | "bodyLimitBytes">,
-  parse: RequestParser,
+  load: () => Promise<RequestParser>,
 ): Handler {
   const { router, clock } = options;
   const bounds: BodyBounds = {
@@ -32,6 +33,7 @@ export function createInferenceHandler(
     const conversation = parseConversation(
       request.headers.get("x-covey-conversation"),
     );
+    const parse = await load();
     const asked = parse(body, { source, conversation, client });
     const routed = await router.route(asked, request.signal);
     return await respondWith(routed, asked, clock.now());

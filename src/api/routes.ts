@@ -3,9 +3,6 @@ import type { Scope } from "./access.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { Dialect } from "./errors.ts";
 import { createInferenceHandler } from "./inference.ts";
-import { parseChat } from "./openai/chat.ts";
-import { parseCompletion } from "./openai/completion.ts";
-import { parseEmbedding } from "./openai/embedding.ts";
 import type { Route } from "./route_table.ts";
 import { createStatusHandlers } from "./status.ts";
 
@@ -81,16 +78,25 @@ export function createRoutes(
   });
   const infer = (
     pattern: string,
-    parse: Parameters<typeof createInferenceHandler>[1],
+    load: Parameters<typeof createInferenceHandler>[1],
   ): Route<RouteTarget> => ({
     method: "POST",
     pattern,
-    target: { scope: "infer", handle: createInferenceHandler(options, parse) },
+    target: { scope: "infer", handle: createInferenceHandler(options, load) },
   });
   return [
-    infer("/v1/chat/completions", parseChat),
-    infer("/v1/completions", parseCompletion),
-    infer("/v1/embeddings", parseEmbedding),
+    infer(
+      "/v1/chat/completions",
+      async () => (await import("./openai/chat.ts")).parseChat,
+    ),
+    infer(
+      "/v1/completions",
+      async () => (await import("./openai/completion.ts")).parseCompletion,
+    ),
+    infer(
+      "/v1/embeddings",
+      async () => (await import("./openai/embedding.ts")).parseEmbedding,
+    ),
     get("/v1/models", "read", status.models),
     get("/v1/models/{id…}", "read", status.model),
     get("/healthz", "open", status.alive),

@@ -1,7 +1,7 @@
 import type { Log } from "../domain/mod.ts";
 import type { Child, Clock, ExitStatus } from "../platform/mod.ts";
 import { drainLines } from "./bounded_lines.ts";
-import { type ChildEvent, parseChildEvent } from "./child_event.ts";
+import type { ChildEvent } from "./child_event.ts";
 import { describeExit } from "./exit_reason.ts";
 
 const LONGEST_LINE = 4_096;
@@ -77,6 +77,8 @@ async function follow(
   lastLines: string[],
   onEvent: (event: ChildEvent) => void,
 ): Promise<ExitStatus> {
+  // Loaded with the first child: a node that runs none does without the schemas.
+  const { parseChildEvent } = await import("./child_event.ts");
   const draining = new AbortController();
   const { signal } = draining;
   const drained = Promise.allSettled([

@@ -7,8 +7,7 @@ import {
   type RoutedAnswer,
 } from "../../domain/mod.ts";
 import { readAtMost } from "../bytes.ts";
-import { expectedVectors } from "./embedding.ts";
-import { checkEmbeddings } from "./embedding_answer.ts";
+import { checkEmbeddings, expectedVectors } from "./embedding_answer.ts";
 import { engineError, retryAfterOf } from "./engine_error.ts";
 import { renameInEvents } from "./model_name.ts";
 

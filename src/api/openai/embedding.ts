@@ -5,17 +5,6 @@ import { engineBody, parseModelName } from "./generation.ts";
 import { checkFields, wrongField } from "./request_fault.ts";
 import { estimateTextTokens } from "./token_estimate.ts";
 
-/** How a vector is written: an array of numbers, or little-endian float32 in base64. */
-export type VectorFormat = "float" | "base64";
-
-/** What the answer to an embedding request has to hold. */
-export interface ExpectedVectors {
-  readonly count: number;
-  readonly format: VectorFormat;
-  /** Width the caller asked for, or null for the model's own. */
-  readonly dimensions: number | null;
-}
-
 const MOST_INPUTS = 2048;
 const INPUT =
   "must be a string, an array of strings, an array of token ids, or an array of such arrays";
@@ -67,21 +56,6 @@ export function parseEmbedding(
     maxOutputTokens: null,
     inputCount: inputs.length,
     needs: [],
-  };
-}
-
-/**
- * Tell what the answer to an embedding request has to hold.
- *
- * @param request A request of `parseEmbedding`.
- * @returns What to check the answer against.
- */
-export function expectedVectors(request: InferenceRequest): ExpectedVectors {
-  const { encoding_format, dimensions } = request.body;
-  return {
-    count: request.inputCount,
-    format: encoding_format === "base64" ? "base64" : "float",
-    dimensions: typeof dimensions === "number" ? dimensions : null,
   };
 }
 

@@ -1,10 +1,36 @@
 import {
   Fault,
+  type InferenceRequest,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "../../domain/mod.ts";
-import type { ExpectedVectors, VectorFormat } from "./embedding.ts";
+
+/** How a vector is written: an array of numbers, or little-endian float32 in base64. */
+export type VectorFormat = "float" | "base64";
+
+/** What the answer to an embedding request has to hold. */
+export interface ExpectedVectors {
+  readonly count: number;
+  readonly format: VectorFormat;
+  /** Width the caller asked for, or null for the model's own. */
+  readonly dimensions: number | null;
+}
+
+/**
+ * Tell what the answer to an embedding request has to hold.
+ *
+ * @param request A request of `parseEmbedding`.
+ * @returns What to check the answer against.
+ */
+export function expectedVectors(request: InferenceRequest): ExpectedVectors {
+  const { encoding_format, dimensions } = request.body;
+  return {
+    count: request.inputCount,
+    format: encoding_format === "base64" ? "base64" : "float",
+    dimensions: typeof dimensions === "number" ? dimensions : null,
+  };
+}
 
 /**
  * Check an engine's embeddings and write them as the caller asked (EMB-01,
