@@ -112,11 +112,14 @@ function engineCommand(): Command {
     hidden: true,
     async run(args) {
       const { runEngineHost } = await import("./engines/embedded/host/main.ts");
-      return await runEngineHost(args, {
-        stdin: Deno.stdin.readable,
-        stdout: Deno.stdout.writable,
-        stderr: Deno.stderr.writable,
-      });
+      // Its parent is gone or wants it gone: work under way ends with the process.
+      Deno.exit(
+        await runEngineHost(args, {
+          stdin: Deno.stdin.readable,
+          stdout: Deno.stdout.writable,
+          stderr: Deno.stderr.writable,
+        }),
+      );
     },
   };
 }
