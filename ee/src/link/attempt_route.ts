@@ -1,0 +1,205 @@
+import type { ServerResponse } from "node:http";
+import {
+  type Attempt,
+  type EngineAnswer,
+  faultOf,
+  type Log,
+  type Router,
+} from "@covey/core/domain";
+import type { Clock } from "@covey/core/platform";
+import { ANSWER_MEDIA_TYPE, encodeFrame } from "./answer_encoder.ts";
+import type { AnswerFrame } from "./answer_frame.ts";
+
+/** How often a silent engine's member says that it lives. */
+const ALIVE_EVERY_MS = 1000;
+/** How long the entry may leave what was sent unread before the engine is stopped. */
+const DRAIN_LIMIT_MS = 300_000;
+
+/** What serving an attempt needs. */
+export interface AttemptRoute {
+  readonly serve: Router["serve"];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Run an attempt that a peer sent and write its answer as it comes. The engine
+ * stops as soon as the peer closes the connection.
+ *
+ * @param route What it needs.
+ * @param engine Id of the engine the peer chose.
+ * @param attempt The attempt, parsed.
+ * @param response Where the answer goes; it is ended here.
+ */
+export async function answerAttempt(
+  route: AttemptRoute,
+  engine: string,
+  attempt: Attempt,
+  response: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  const onClose = () =>
+    gone.abort(new DOMException("The entry node left", "AbortError"));
+  response.once("close", onClose);
+  const writer = new FrameWriter(response, route.clock, gone.signal);
+  try {
+    await run(route, engine, attempt, writer, gone.signal);
+  } catch (thrown) {
+    if (gone.signal.aborted) return;
+    const fault = faultOf(thrown);
+    if (fault.code === "internal") {
+      route.log.error("Failed to serve an attempt of a peer", {
+        attempt: attempt.id,
+        error: String(fault.cause),
+      });
+    }
+    await writer.write({
+      kind: "fault",
+      code: fault.code,
+      message: fault.message,
+      origin: fault.origin,
+      retryAfterMs: fault.retryAfterMs,
+    });
+  } finally {
+    response.off("close", onClose);
+    writer[Symbol.dispose]();
+    response.end();
+  }
+}
+
+async function run(
+  { serve }: AttemptRoute,
+  engine: string,
+  attempt: Attempt,
+  writer: FrameWriter,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = await untilAborted(serve(engine, attempt, signal), signal);
+  if (started.kind === "refused") {
+    return await writer.write({
+      kind: "refused",
+      reason: started.reason,
+      message: started.message,
+      retryAfterMs: started.retryAfterMs,
+    });
+  }
+  await writer.write({
+    kind: "accepted",
+    queue: started.queue,
+    dispatchesSeen: attempt.dispatch,
+  });
+  const answer = await untilAborted(started.answer(), signal);
+  await writer.write({
+    kind: "answer",
+    status: answer.status,
+    contentType: answer.contentType,
+    retryAfter: answer.retryAfter,
+  });
+  await pump(answer, writer, signal);
+  await writer.write({ kind: "end" });
+}
+
+/** The other side hears of the signal too; here nobody waits for it to react. */
+function untilAborted<Result>(
+  promise: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() =>
+      signal.removeEventListener("abort", onAbort)
+    );
+  });
+}
+
+async function pump(
+  answer: EngineAnswer,
+  writer: FrameWriter,
+  signal: AbortSignal,
+): Promise<void> {
+  const reader = answer.body.getReader();
+  const onGone = () => {
+    // The engine hears of it through the signal as well; here nobody listens.
+    reader.cancel(signal.reason).catch(() => {});
+  };
+  signal.addEventListener("abort", onGone, { once: true });
+  try {
+    for (;;) {
+      const piece = await reader.read();
+      signal.throwIfAborted();
+      if (piece.done) return;
+      if (piece.value.length > 0) {
+        await writer.write({ kind: "data", bytes: piece.value });
+      }
+    }
+  } catch (error) {
+    onGone();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onGone);
+  }
+}
+
+/** Writes frames, and `alive` ones whenever a second passes without any. */
+class FrameWriter implements Disposable {
+  readonly #response: ServerResponse;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #timer: Disposable | undefined;
+  /** Whether nothing was written since the last beat. */
+  #quiet = false;
+
+  constructor(response: ServerResponse, clock: Clock, signal: AbortSignal) {
+    this.#response = response;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  async write(frame: AnswerFrame): Promise<void> {
+    this.#signal.throwIfAborted();
+    if (!this.#response.headersSent) {
+      this.#response.writeHead(
+        frame.kind === "refused" && frame.reason === "duplicate_attempt"
+          ? 409
+          : 200,
+        { "content-type": ANSWER_MEDIA_TYPE, "cache-control": "no-store" },
+      );
+      this.#timer = this.#clock.every(ALIVE_EVERY_MS, () => this.#beat());
+    }
+    this.#quiet = false;
+    if (!this.#response.write(encodeFrame(frame))) await this.#drained();
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #beat(): void {
+    const { destroyed, writableNeedDrain } = this.#response;
+    if (this.#quiet && !destroyed && !writableNeedDrain) {
+      this.#response.write(encodeFrame({ kind: "alive" }));
+    }
+    this.#quiet = true;
+  }
+
+  async #drained(): Promise<void> {
+    using deadline = this.#clock.deadline(DRAIN_LIMIT_MS, this.#signal);
+    const { signal } = deadline;
+    await new Promise<void>((resolve, reject) => {
+      const onDrain = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = () => {
+        this.#response.off("drain", onDrain);
+        this.#response.destroy();
+        reject(signal.reason);
+      };
+      this.#response.once("drain", onDrain);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
+    });
+  }
+}

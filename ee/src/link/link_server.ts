@@ -1,0 +1,339 @@
+import { createServer, type Server } from "node:https";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Log, NodeId, Router } from "@covey/core/domain";
+import type { Clock } from "@covey/core/platform";
+import { type KeyHash, keyHashOfCertificate } from "../identity/key_hash.ts";
+import { answerAttempt } from "./attempt_route.ts";
+import { parseAttempt } from "./attempt_wire.ts";
+import type { LinkCredentials } from "./dial.ts";
+import { formatAddress, normalHost } from "./link_address.ts";
+import { readBody } from "./read_body.ts";
+import { type Visit, VisitorGate } from "./visitor_gate.ts";
+import { WireError } from "./wire_error.ts";
+
+const ATTEMPT_LIMIT_BYTES = 80 * 1024 * 1024;
+const ATTEMPT_LIMIT_MS = 60_000;
+const SMALL_LIMIT_MS = 5000;
+const MOST_CONNECTIONS = 512;
+const ATTEMPTS = "/covey/1/attempts/";
+
+/** Path of the admission exchange, the one thing a stranger may ask for. */
+export const ADMISSION_PATH = "/covey/1/admission";
+/** Path of a member's status. */
+export const STATUS_PATH = "/covey/1/status";
+
+/** Who sent a request, as TLS proved it. */
+export interface LinkCaller {
+  readonly keyHash: KeyHash;
+  /** Remote IP address. */
+  readonly address: string;
+}
+
+/** What a status request says of its sender. */
+export interface StatusQuery {
+  readonly member: NodeId;
+  /** The link port the sender states, or null. */
+  readonly linkPort: number | null;
+  /** Digest of the rows the sender has, or null. */
+  readonly rowsDigest: string | null;
+}
+
+/** What the link server asks of the rest of the cluster. */
+export interface LinkServerOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly credentials: LinkCredentials;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The member with that key, looked up for every request. */
+  member(keyHash: KeyHash): NodeId | undefined;
+  readonly admission: {
+    bodyLimitBytes(keyHash: KeyHash): number;
+    receive(body: Uint8Array, caller: LinkCaller): Promise<Uint8Array>;
+  };
+  /** The status as JSON. */
+  status(caller: LinkCaller, query: StatusQuery): Uint8Array;
+  readonly serve: Router["serve"];
+}
+
+/**
+ * This node's end of the member link: HTTP over mutual TLS 1.3. Who calls is
+ * read from the certificate of the connection and looked up for every request;
+ * whether TLS calls a connection authorized is never asked, since a resumed
+ * session of anyone's says yes.
+ */
+export class LinkServer implements AsyncDisposable {
+  /** The port it listens on. */
+  readonly port: number;
+  readonly #server: Server;
+  readonly #options: LinkServerOptions;
+  readonly #gate: VisitorGate;
+  readonly #sockets = new Map<string, Socket>();
+  readonly #visits = new Map<string, Visit>();
+  readonly #keys = new WeakMap<Socket, KeyHash>();
+  readonly #running = new Set<Promise<void>>();
+
+  /**
+   * Listen.
+   *
+   * @throws {Error} When the port can not be had; the message names it.
+   */
+  static async open(options: LinkServerOptions): Promise<LinkServer> {
+    const { credentials, host, port } = options;
+    const server = createServer({
+      cert: credentials.certificatePem,
+      key: credentials.privateKeyPem,
+      minVersion: "TLSv1.3",
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: 5000,
+      headersTimeout: 5000,
+      requestTimeout: ATTEMPT_LIMIT_MS,
+      connectionsCheckingInterval: 2500,
+      maxHeaderSize: 16 * 1024,
+      keepAliveTimeout: 75_000,
+      noDelay: true,
+    });
+    server.maxConnections = MOST_CONNECTIONS;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => reject(listenError(error, host, port)));
+      server.listen(port, host, resolve);
+    });
+    server.removeAllListeners("error");
+    return new LinkServer(server, options);
+  }
+
+  private constructor(server: Server, options: LinkServerOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.#gate = new VisitorGate(options.clock);
+    this.port = (server.address() as AddressInfo).port;
+    server.on(
+      "error",
+      (error) =>
+        options.log.error("The member link's listener failed", {
+          error: error.message,
+        }),
+    );
+    server.on("connection", (socket) => this.#enter(socket as Socket));
+    server.on("secureConnection", (socket) => this.#greet(socket));
+    server.on("clientError", (_error, socket) => socket.destroy());
+    server.on("request", (request, response) => {
+      const done = this.#handle(request, response).catch((error) => {
+        options.log.debug("A request on the member link ended early", {
+          error: error instanceof Error ? error.message : String(error),
+        });
+        response.destroy();
+      }).finally(() => this.#running.delete(done));
+      this.#running.add(done);
+    });
+  }
+
+  /** Connections of strangers that are open now. */
+  get strangers(): number {
+    return this.#gate.strangers;
+  }
+
+  /** Close every connection of a key, because its member was removed. */
+  expel(keyHash: KeyHash): void {
+    for (const socket of this.#sockets.values()) {
+      if (this.#keys.get(socket) === keyHash) socket.destroy();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>((resolve) =>
+      this.#server.close(() => resolve())
+    );
+    for (const socket of this.#sockets.values()) socket.destroy();
+    this.#server.closeAllConnections();
+    await Promise.all(this.#running);
+    await closed;
+  }
+
+  #enter(socket: Socket): void {
+    const key = nameOf(socket);
+    const address = normalHost(socket.remoteAddress ?? "");
+    const visit = this.#gate.enter(address, () => {
+      (this.#sockets.get(key) ?? socket).destroy();
+    });
+    if (visit === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.set(key, socket);
+    this.#visits.set(key, visit);
+    socket.once("close", () => {
+      visit[Symbol.dispose]();
+      this.#visits.delete(key);
+      this.#sockets.delete(key);
+    });
+  }
+
+  #greet(socket: TLSSocket): void {
+    const key = nameOf(socket);
+    const visit = this.#visits.get(key);
+    if (visit === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.set(key, socket);
+    const keyHash = this.#keyOf(socket);
+    if (keyHash !== undefined && this.#options.member(keyHash) !== undefined) {
+      visit.becomeMember();
+    } else if (!visit.becomeStranger()) socket.destroy();
+  }
+
+  async #handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const socket = request.socket as TLSSocket;
+    const keyHash = this.#keyOf(socket);
+    if (keyHash === undefined) {
+      return refuse(response, 401, "A certificate is needed here");
+    }
+    const caller = {
+      keyHash,
+      address: normalHost(socket.remoteAddress ?? ""),
+    };
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    if (request.method === "POST" && path === ADMISSION_PATH) {
+      return await this.#admit(request, response, caller);
+    }
+    const member = this.#options.member(keyHash);
+    if (member === undefined) {
+      return refuse(response, 403, "Only members may ask for this");
+    }
+    this.#visits.get(nameOf(socket))?.becomeMember();
+    if (request.method === "GET" && path === STATUS_PATH) {
+      return reply(
+        response,
+        this.#options.status(caller, statusQuery(request, member)),
+      );
+    }
+    if (request.method === "POST" && path.startsWith(ATTEMPTS)) {
+      const engine = decodeEngine(path.slice(ATTEMPTS.length));
+      return await this.#attempt(request, response, { member, engine });
+    }
+    refuse(response, 404, "There is nothing here");
+  }
+
+  async #admit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: LinkCaller,
+  ): Promise<void> {
+    const { admission, clock } = this.#options;
+    const limits = {
+      maxBytes: admission.bodyLimitBytes(caller.keyHash),
+      limitMs: SMALL_LIMIT_MS,
+    };
+    const body = await readBody(request, limits, clock);
+    if (body.kind !== "body") return refuseBody(response, body.kind);
+    reply(response, await admission.receive(body.bytes, caller));
+  }
+
+  async #attempt(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { member, engine }: { member: NodeId; engine: string | undefined },
+  ): Promise<void> {
+    const { clock, log, serve } = this.#options;
+    const limits = {
+      maxBytes: ATTEMPT_LIMIT_BYTES,
+      limitMs: ATTEMPT_LIMIT_MS,
+    };
+    const body = await readBody(request, limits, clock);
+    if (body.kind !== "body") return refuseBody(response, body.kind);
+    let attempt;
+    try {
+      attempt = parseAttempt(body.bytes);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      return refuse(response, 400, error.message);
+    }
+    if (engine === undefined || attempt.entry !== member) {
+      return refuse(response, 400, "The attempt names another node or none");
+    }
+    await answerAttempt({ serve, clock, log }, engine, attempt, response);
+  }
+
+  #keyOf(socket: TLSSocket): KeyHash | undefined {
+    const known = this.#keys.get(socket);
+    if (known !== undefined) return known;
+    const raw = socket.getPeerCertificate()?.raw;
+    const keyHash = raw === undefined ? undefined : keyHashOfCertificate(raw);
+    if (keyHash !== undefined) this.#keys.set(socket, keyHash);
+    return keyHash;
+  }
+}
+
+function nameOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
+}
+
+function statusQuery(request: IncomingMessage, member: NodeId): StatusQuery {
+  const port = Number(request.headers["x-covey-link-port"]);
+  const digest = request.headers["x-covey-rows"];
+  return {
+    member,
+    linkPort: Number.isInteger(port) && port > 0 && port < 65536 ? port : null,
+    rowsDigest: typeof digest === "string" ? digest.slice(0, 64) : null,
+  };
+}
+
+function decodeEngine(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text) || undefined;
+  } catch {
+    // Not an encoded name, so no engine's.
+    return undefined;
+  }
+}
+
+function reply(response: ServerResponse, bytes: Uint8Array): void {
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": bytes.length,
+    "cache-control": "no-store",
+  });
+  response.end(bytes);
+}
+
+function refuse(
+  response: ServerResponse,
+  status: number,
+  message: string,
+): void {
+  const { socket } = response;
+  response.writeHead(status, {
+    "content-type": "text/plain",
+    connection: "close",
+  });
+  // What the other side still sends is not read.
+  response.end(`${message}\n`, () => socket?.destroySoon());
+}
+
+function refuseBody(
+  response: ServerResponse,
+  kind: "too_large" | "too_late" | "broken",
+): void {
+  if (kind === "broken") response.destroy();
+  else if (kind === "too_large") refuse(response, 413, "The body is too large");
+  else refuse(response, 408, "The body came too late");
+}
+
+function listenError(error: Error, host: string, port: number): Error {
+  const where = formatAddress({ host, port });
+  const inUse = "code" in error && error.code === "EADDRINUSE";
+  return new Error(
+    inUse
+      ? `Cannot open the member link on ${where}: the port is in use; stop its holder or set COVEY_LINK_PORT to another one`
+      : `Cannot open the member link on ${where}; check COVEY_LINK_HOST and COVEY_LINK_PORT`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,213 @@
+import { request } from "node:https";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Clock } from "@covey/core/platform";
+import type { KeyHash } from "../identity/key_hash.ts";
+import { type DialledSocket, dialLink, type LinkCredentials } from "./dial.ts";
+import type { LinkAddress } from "./link_address.ts";
+import { LinkError } from "./link_error.ts";
+import { LinkExchange } from "./link_exchange.ts";
+import { PinnedAgent } from "./pinned_agent.ts";
+
+/** Allowance over a connection's own limit, before the channel gives up on it. */
+const SOCKET_LIMIT_MS = 1250;
+
+/** What a channel needs. */
+export interface ChannelOptions {
+  /** The only key it talks to. */
+  readonly keyHash: KeyHash;
+  /** Where that member may be, best first; asked again for each connection. */
+  addresses(): readonly LinkAddress[];
+  readonly credentials: LinkCredentials;
+  readonly clock: Clock;
+  /** A connection that stands already and whose key was checked. */
+  readonly first?: DialledSocket;
+  /** Called with each address at which the key answered. */
+  onConnected?(address: LinkAddress): void;
+}
+
+/** One request to a member. */
+export interface LinkCall {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent in one piece with its length; empty for none. */
+  readonly body?: Uint8Array;
+  /** Longest wait for the answer's head, from the moment a connection stands. */
+  readonly headLimitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Everything that is said to one member. Owns its connections. */
+export class MemberChannel implements Disposable {
+  readonly keyHash: KeyHash;
+  readonly #options: ChannelOptions;
+  readonly #agent: PinnedAgent;
+  readonly #life = new AbortController();
+  readonly #running = new Set<(error: Error) => void>();
+  #first: DialledSocket | undefined;
+  #address: LinkAddress | null = null;
+  #lastHeardMs: number | null = null;
+
+  constructor(options: ChannelOptions) {
+    this.keyHash = options.keyHash;
+    this.#options = options;
+    this.#first = options.first;
+    this.#address = options.first?.address ?? null;
+    this.#agent = new PinnedAgent(() => this.#dial(), options.clock);
+  }
+
+  /** The address of the newest connection, or null before the first. */
+  get address(): LinkAddress | null {
+    return this.#address;
+  }
+
+  /** Monotonic time of the last byte that came from the member, or null. */
+  get lastHeardMs(): number | null {
+    return this.#lastHeardMs;
+  }
+
+  /**
+   * Send a request and wait for the answer's head. Every wait has a timer of
+   * its own, since a connection that dies under a request may end it with
+   * neither an answer nor an error.
+   *
+   * @throws {LinkError} When the link fails; or the signal's reason when it was aborted.
+   */
+  async request(call: LinkCall): Promise<LinkExchange> {
+    const { signal, body } = call;
+    const { clock } = this.#options;
+    signal.throwIfAborted();
+    this.#life.signal.throwIfAborted();
+    const outgoing = request({
+      agent: this.#agent,
+      // Names the pool only: where to connect is the agent's business.
+      host: "covey",
+      port: 443,
+      method: call.method,
+      path: call.path,
+      headers: {
+        ...call.headers,
+        ...(call.method === "POST"
+          ? { "content-length": String(body?.length ?? 0) }
+          : {}),
+      },
+    });
+    const failed = Promise.withResolvers<never>();
+    // The failure is read by whoever waits at the time; there may be nobody.
+    failed.promise.catch(() => {});
+    let cause: Error | undefined;
+    const note = (error: Error) => {
+      cause ??= error;
+      failed.reject(cause);
+    };
+    const fail = (error: Error) => {
+      note(error);
+      outgoing.destroy(error);
+    };
+    const onAbort = () => fail(reasonOf(signal));
+    const onEnd = () => {
+      signal.removeEventListener("abort", onAbort);
+      this.#running.delete(fail);
+    };
+    this.#running.add(fail);
+    signal.addEventListener("abort", onAbort, { once: true });
+    outgoing.on("error", (error) => note(asLinkError(error)));
+    let answered = false;
+    // Once there is an answer, its own stream tells whether it came whole.
+    outgoing.once("close", () => {
+      if (!answered) note(new LinkError("broken", "The connection ended"));
+    });
+    try {
+      const head = nextHead(outgoing);
+      outgoing.end(body ?? new Uint8Array());
+      let timer = clock.after(SOCKET_LIMIT_MS, () => fail(late("connection")));
+      try {
+        await Promise.race([head.socket, failed.promise]);
+        const sentAtMs = clock.monotonic();
+        timer[Symbol.dispose]();
+        timer = clock.after(call.headLimitMs, () => fail(late("answer")));
+        const response = await Promise.race([head.response, failed.promise]);
+        answered = true;
+        this.#heard();
+        return new LinkExchange({
+          response,
+          failed: failed.promise,
+          fail,
+          cause: () => cause,
+          sentAtMs,
+          clock,
+          onHeard: () => this.#heard(),
+          onEnd,
+        });
+      } finally {
+        timer[Symbol.dispose]();
+      }
+    } catch (error) {
+      outgoing.destroy();
+      onEnd();
+      throw error;
+    }
+  }
+
+  /** End every request that runs, because the member is held to be gone. */
+  breakOff(reason: string): void {
+    for (const fail of [...this.#running]) {
+      fail(new LinkError("broken", reason));
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.breakOff("This node closed the link");
+    this.#life.abort(new LinkError("broken", "This node closed the link"));
+    this.#first?.socket.destroy();
+    this.#agent.destroy();
+  }
+
+  async #dial(): Promise<DialledSocket> {
+    const first = this.#first;
+    this.#first = undefined;
+    if (first !== undefined && !first.socket.destroyed) return first;
+    const { addresses, credentials, clock } = this.#options;
+    const dialled = await dialLink({
+      addresses: addresses(),
+      expected: this.keyHash,
+      credentials,
+      clock,
+      signal: this.#life.signal,
+    });
+    this.#address = dialled.address;
+    this.#options.onConnected?.(dialled.address);
+    return dialled;
+  }
+
+  #heard(): void {
+    this.#lastHeardMs = this.#options.clock.monotonic();
+  }
+}
+
+function nextHead(outgoing: ClientRequest) {
+  return {
+    socket: new Promise<void>((resolve) =>
+      outgoing.once("socket", () => resolve())
+    ),
+    response: new Promise<IncomingMessage>((resolve) =>
+      outgoing.once("response", resolve)
+    ),
+  };
+}
+
+function late(what: string): LinkError {
+  return new LinkError("timeout", `No ${what} from the member in time`);
+}
+
+function asLinkError(error: Error): LinkError {
+  return error instanceof LinkError
+    ? error
+    : new LinkError("broken", "The connection broke", error);
+}
+
+function reasonOf(signal: AbortSignal): Error {
+  return signal.reason instanceof Error
+    ? signal.reason
+    : new DOMException("The request was withdrawn", "AbortError");
+}

@@ -1,0 +1,168 @@
+import type {
+  Attempt,
+  Availability,
+  Engine,
+  EngineView,
+  Hop,
+  NodeId,
+  QueueReport,
+  StartResult,
+  WorkReport,
+} from "@covey/core/domain";
+import type { Clock } from "@covey/core/platform";
+import { callAttempt } from "./attempt_call.ts";
+import type { MemberChannel } from "./member_channel.ts";
+import { ageLoadState, ageQueue } from "./queue_aging.ts";
+
+/** What is known of a peer now; its owner is the poller. */
+export interface PeerStanding {
+  readonly node: NodeId;
+  nodeName(): string;
+  availability(): Availability;
+  hop(): Hop;
+  /** What it last said of its work and when that came (monotonic), or null. */
+  work(): { readonly report: WorkReport; readonly atMs: number } | null;
+}
+
+/** What the engines of one peer need. */
+export interface PeerEnginesOptions {
+  /** This node, whose dispatches are counted. */
+  readonly self: NodeId;
+  readonly standing: PeerStanding;
+  readonly channel: MemberChannel;
+  readonly clock: Clock;
+  /** One measured round trip. */
+  onRoundTrip(roundTripMs: number): void;
+  /** The link failed under an attempt. */
+  onLinkFailure(): void;
+}
+
+/** A device's queue as an `accepted` line stated it. */
+interface SeenQueue {
+  readonly queue: QueueReport;
+  readonly dispatchesSeen: number;
+  readonly atMs: number;
+}
+
+/** The engines of one peer. One writer of what `accepted` lines say of its queues. */
+export class PeerEngines {
+  readonly #options: PeerEnginesOptions;
+  readonly #engines = new Map<string, PeerEngine>();
+
+  constructor(options: PeerEnginesOptions) {
+    this.#options = options;
+  }
+
+  /** One engine for each that the peer's last status names, the same object each time. */
+  list(): readonly Engine[] {
+    const stated = this.#options.standing.work()?.report.engines ?? [];
+    const ids = new Set(stated.map(({ id }) => id));
+    for (const id of this.#engines.keys()) {
+      if (!ids.has(id)) this.#engines.delete(id);
+    }
+    return [...ids].map((id) => {
+      const engine = this.#engines.get(id) ??
+        new PeerEngine(id, this.#options);
+      this.#engines.set(id, engine);
+      return engine;
+    });
+  }
+}
+
+/** One engine of a peer behind the port that local engines have. */
+class PeerEngine implements Engine {
+  readonly id: string;
+  readonly #options: PeerEnginesOptions;
+  /** By device; each holds until a newer status comes. */
+  readonly #accepted = new Map<string, SeenQueue>();
+
+  constructor(id: string, options: PeerEnginesOptions) {
+    this.id = id;
+    this.#options = options;
+  }
+
+  get node(): NodeId {
+    return this.#options.standing.node;
+  }
+
+  get nodeName(): string {
+    return this.#options.standing.nodeName();
+  }
+
+  view(): EngineView {
+    const { clock, self, standing } = this.#options;
+    const hop = standing.hop();
+    const work = standing.work();
+    const offers = this.#offers();
+    if (work === null) {
+      const reason = "It has not said yet what it can do";
+      return {
+        availability: { kind: "unavailable", reason },
+        hop,
+        offers: [],
+        dispatchesSeen: 0,
+      };
+    }
+    const nowMs = clock.monotonic();
+    const newer = this.#newerQueue(work.atMs);
+    const atMs = newer?.atMs ?? work.atMs;
+    return {
+      availability: standing.availability(),
+      hop,
+      offers: offers.map((offer) => ({
+        ...offer,
+        state: ageLoadState(offer.state, nowMs - work.atMs),
+        queue: ageQueue(newer?.queue ?? offer.queue, nowMs - atMs),
+      })),
+      dispatchesSeen: Math.max(
+        work.report.dispatchesSeen[self] ?? 0,
+        newer?.dispatchesSeen ?? 0,
+      ),
+    };
+  }
+
+  async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    const { channel, clock, onLinkFailure, onRoundTrip } = this.#options;
+    const device = this.#offers().find(({ model }) => model === attempt.model)
+      ?.device;
+    return await callAttempt(
+      {
+        channel,
+        clock,
+        nodeName: this.nodeName,
+        engine: this.id,
+        onAccepted: ({ queue, dispatchesSeen, roundTripMs }) => {
+          onRoundTrip(roundTripMs);
+          if (device === undefined) return;
+          const before = this.#accepted.get(device)?.dispatchesSeen ?? 0;
+          this.#accepted.set(device, {
+            queue,
+            dispatchesSeen: Math.max(dispatchesSeen, before),
+            atMs: clock.monotonic(),
+          });
+        },
+        onLinkFailure,
+      },
+      attempt,
+      signal,
+    );
+  }
+
+  #offers() {
+    const work = this.#options.standing.work();
+    return work?.report.engines.find(({ id }) => id === this.id)?.offers ?? [];
+  }
+
+  /**
+   * An `accepted` line's queue that is newer than the status. It is used only
+   * where all offers share one device: a view has one number of dispatches
+   * seen, which must be true of every queue in it.
+   */
+  #newerQueue(statusAtMs: number): SeenQueue | undefined {
+    const devices = new Set(this.#offers().map(({ device }) => device));
+    const [only] = devices;
+    if (devices.size !== 1 || only === undefined) return undefined;
+    const seen = this.#accepted.get(only);
+    return seen !== undefined && seen.atMs > statusAtMs ? seen : undefined;
+  }
+}

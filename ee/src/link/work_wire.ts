@@ -1,0 +1,90 @@
+import {
+  CAPABILITIES,
+  MODEL_FEATURES,
+  type NodeId,
+  type Offer,
+  parseNodeId,
+  type QueueReport,
+  type WorkReport,
+} from "@covey/core/domain";
+import { z } from "zod";
+import { parseQueueReport } from "./queue_wire.ts";
+
+const MAX_ENGINES = 64;
+const MAX_OFFERS = 1024;
+const MAX_ENTRIES = 4096;
+
+const ms = z.number().nonnegative();
+const rate = z.number().positive();
+
+const stateSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("cold") }),
+  z.object({ kind: z.literal("loading"), remainingMs: ms }),
+  z.object({ kind: z.literal("warm"), loadTimeMs: ms.nullable() }),
+  z.object({
+    kind: z.literal("failed"),
+    reason: z.string().max(4096),
+    retryInMs: ms,
+  }),
+]);
+
+const offerSchema = z.object({
+  model: z.string().min(1).max(512),
+  root: z.string().max(128).nullable(),
+  // Words of a newer version are left out; what remains is still on offer.
+  capabilities: z.array(z.string()).max(32).transform((all) =>
+    CAPABILITIES.filter((known) => all.includes(known))
+  ),
+  features: z.array(z.string()).max(32).transform((all) =>
+    MODEL_FEATURES.filter((known) => all.includes(known))
+  ),
+  contextLength: z.number().nonnegative(),
+  sizeBytes: z.number().nonnegative().nullable(),
+  state: stateSchema,
+  device: z.string().min(1).max(256),
+  queue: z.custom<QueueReport>((value) =>
+    parseQueueReport(value) !== undefined
+  ),
+  rates: z.object({
+    prefillTokensPerSecond: rate,
+    tpotMs: z.array(ms).min(1).max(1024),
+    loadTimeMs: ms,
+    observations: z.number().nonnegative(),
+    typicalError: z.number().nonnegative(),
+    expectedOutputTokens: z.number().nonnegative(),
+  }),
+});
+
+const reportSchema = z.object({
+  engines: z.array(z.object({
+    id: z.string().min(1).max(256),
+    offers: z.array(z.unknown()).max(MAX_OFFERS).transform(readOffers),
+  })).max(MAX_ENGINES),
+  dispatchesSeen: z.record(z.string(), z.number().int().nonnegative())
+    .transform(readDispatches),
+});
+
+/**
+ * Read what a peer says of its work. An offer this version cannot read is left
+ * out, so that nodes of several versions work together during an update.
+ *
+ * @returns The report, or undefined when it is none.
+ */
+export function parseWorkReport(value: unknown): WorkReport | undefined {
+  return reportSchema.safeParse(value).data;
+}
+
+function readOffers(values: readonly unknown[]): readonly Offer[] {
+  return values.flatMap((value) => offerSchema.safeParse(value).data ?? []);
+}
+
+function readDispatches(
+  record: Readonly<Record<string, number>>,
+): Record<NodeId, number> {
+  const read: Record<NodeId, number> = {};
+  for (const [text, highest] of Object.entries(record).slice(0, MAX_ENTRIES)) {
+    const entry = parseNodeId(text);
+    if (entry !== undefined) read[entry] = highest;
+  }
+  return read;
+}

@@ -1,0 +1,423 @@
+import assert from "node:assert/strict";
+import {
+  type Attempt,
+  type Engine,
+  Fault,
+  type QueueReport,
+  type Router,
+  type StartResult,
+  type WorkReport,
+} from "@covey/core/domain";
+import {
+  type Clock,
+  createSystemClock,
+  ManualClock,
+} from "@covey/core/platform";
+import { HopMeter } from "../../src/link/hop_meter.ts";
+import { PeerEngines } from "../../src/link/peer_engine.ts";
+import type { MemberChannel } from "../../src/link/member_channel.ts";
+import { parseWorkReport } from "../../src/link/work_wire.ts";
+import {
+  attemptFrom,
+  bodyOf,
+  type LinkFixture,
+  makeIdentity,
+  openLink,
+} from "./link_fixture.ts";
+
+const [server, entry] = await Promise.all([1, 2].map(makeIdentity));
+if (!server || !entry) throw new Error("No identities");
+const entryId = entry.id;
+
+const QUEUE: QueueReport = { slots: 2, runningMs: [100, 300], waitingMs: [50] };
+const never = new AbortController().signal;
+
+function reportWith(queue: QueueReport, seen = 4): WorkReport {
+  return {
+    engines: [{
+      id: "sim/1",
+      offers: [{
+        model: "m",
+        root: null,
+        capabilities: ["chat"],
+        features: [],
+        contextLength: 4096,
+        sizeBytes: null,
+        state: { kind: "loading", remainingMs: 1000 },
+        device: "cpu",
+        queue,
+        rates: {
+          prefillTokensPerSecond: 100,
+          tpotMs: [10],
+          loadTimeMs: 0,
+          observations: 0,
+          typicalError: 0.5,
+          expectedOutputTokens: 100,
+        },
+      }],
+    }],
+    dispatchesSeen: { [entryId]: seen },
+  };
+}
+
+interface Peer {
+  readonly engine: Engine;
+  readonly channel: MemberChannel;
+  readonly failures: string[];
+  readonly roundTrips: number[];
+}
+
+function peerOn(
+  link: LinkFixture,
+  clock: Clock = createSystemClock(),
+  work = { report: reportWith(QUEUE), atMs: clock.monotonic() },
+): Peer {
+  if (!entry || !server) throw new Error("No identities");
+  link.members.set(entry.keyHash, entry.id);
+  const channel = link.channel(entry, clock);
+  const failures: string[] = [];
+  const roundTrips: number[] = [];
+  const engines = new PeerEngines({
+    self: entry.id,
+    clock,
+    channel,
+    standing: {
+      node: server.id,
+      nodeName: () => "peer",
+      availability: () => ({ kind: "available" }),
+      hop: () => ({ medianMs: 1, jitterMs: 0 }),
+      work: () => work,
+    },
+    onRoundTrip: (ms) => roundTrips.push(ms),
+    onLinkFailure: () => failures.push("link"),
+  });
+  const [engine] = engines.list();
+  if (engine === undefined) throw new Error("No engine");
+  assert.equal(engines.list()[0], engine);
+  return { engine, channel, failures, roundTrips };
+}
+
+function acceptWith(answer: () => Promise<ReadableStream<Uint8Array>>) {
+  return (): Promise<StartResult> =>
+    Promise.resolve({
+      kind: "accepted",
+      queue: QUEUE,
+      answer: async () => ({
+        status: 200,
+        contentType: "text/event-stream",
+        retryAfter: null,
+        body: await answer(),
+      }),
+    });
+}
+
+async function openBody(engine: Engine, signal = never) {
+  const started = await engine.start(attemptFrom(entryId), signal);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  return await started.answer();
+}
+
+async function readAll(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  return new Uint8Array(await new Response(body as BodyInit).arrayBuffer());
+}
+
+Deno.test("a peer's engine passes attempt and answer through byte for byte", async () => {
+  const taken: { engine: string; attempt: Attempt }[] = [];
+  const pieces = [1, 7, 70_000, 3, 300_000].map((size, seed) =>
+    Uint8Array.from({ length: size }, (_, at) => (at * 31 + seed) & 255)
+  );
+  const accept = acceptWith(() => Promise.resolve(bodyOf(pieces)));
+  await using link = await openLink(server, (engine, attempt) => {
+    taken.push({ engine, attempt });
+    return accept();
+  });
+  const { engine, failures, roundTrips } = peerOn(link);
+  // Twice, so that a connection is used again.
+  for (const n of [1, 2]) {
+    const attempt = attemptFrom(entryId, n);
+    const started = await engine.start(attempt, never);
+    assert.equal(started.kind, "accepted");
+    if (started.kind !== "accepted") return;
+    assert.deepEqual(started.queue, QUEUE);
+    const answer = await started.answer();
+    assert.equal(answer.status, 200);
+    assert.equal(answer.contentType, "text/event-stream");
+    const expected = new Uint8Array(pieces.flatMap((piece) => [...piece]));
+    assert.deepEqual(await readAll(answer.body), expected);
+    assert.deepEqual(taken.at(-1), { engine: "sim/1", attempt });
+  }
+  assert.deepEqual(failures, []);
+  assert.equal(roundTrips.length, 2);
+});
+
+Deno.test("a peer's engine reports a refusal as one", async () => {
+  await using link = await openLink(server, () =>
+    Promise.resolve({
+      kind: "refused",
+      reason: "duplicate_attempt",
+      message: "Known already",
+      retryAfterMs: null,
+    }));
+  const { engine, failures } = peerOn(link);
+  assert.deepEqual(await engine.start(attemptFrom(entryId), never), {
+    kind: "refused",
+    reason: "duplicate_attempt",
+    message: "Known already",
+    retryAfterMs: null,
+  });
+  assert.deepEqual(failures, []);
+});
+
+Deno.test("aborting an attempt at a peer aborts it there", async () => {
+  const stopped = Promise.withResolvers<void>();
+  await using link = await openLink(server, (_engine, _attempt, signal) => {
+    signal.addEventListener("abort", () => stopped.resolve());
+    return acceptWith(() =>
+      Promise.resolve(
+        new ReadableStream<Uint8Array>({
+          start: (controller) => controller.enqueue(new Uint8Array([1])),
+        }),
+      )
+    )();
+  });
+  const { engine, failures } = peerOn(link);
+  const leave = new AbortController();
+  const { body } = await openBody(engine, leave.signal);
+  const reader = body.getReader();
+  await reader.read();
+  const next = reader.read();
+  leave.abort(new DOMException("Left", "AbortError"));
+  await assert.rejects(next, { name: "AbortError" });
+  await stopped.promise;
+  assert.deepEqual(failures, []);
+});
+
+Deno.test("aborting an attempt that was not accepted yet aborts it there, and it arrives once", async () => {
+  let arrivals = 0;
+  const arrived = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  const serve: Router["serve"] = (_engine, attempt, signal) => {
+    if (attempt.dispatch === 1) {
+      return acceptWith(() => Promise.resolve(bodyOf([])))();
+    }
+    arrivals++;
+    arrived.resolve();
+    return new Promise((_, reject) =>
+      signal.addEventListener("abort", () => {
+        stopped.resolve();
+        reject(signal.reason);
+      })
+    );
+  };
+  await using link = await openLink(server, serve);
+  const { engine } = peerOn(link);
+  // The first one leaves a connection behind, on which the second one goes.
+  await readAll((await openBody(engine)).body);
+  const leave = new AbortController();
+  const started = engine.start(attemptFrom(entryId, 2), leave.signal);
+  await arrived.promise;
+  leave.abort(new DOMException("Left", "AbortError"));
+  await assert.rejects(started, { name: "AbortError" });
+  await stopped.promise;
+  // A round trip later a second arrival would have shown.
+  await readAll((await openBody(engine)).body);
+  assert.equal(arrivals, 1);
+});
+
+Deno.test("cancelling the body of a peer's answer stops it there", async () => {
+  const stopped = Promise.withResolvers<void>();
+  await using link = await openLink(
+    server,
+    acceptWith(() =>
+      Promise.resolve(
+        new ReadableStream<Uint8Array>({
+          start: (controller) => controller.enqueue(new Uint8Array([1])),
+          cancel: () => stopped.resolve(),
+        }),
+      )
+    ),
+  );
+  const { body } = await openBody(peerOn(link).engine);
+  const reader = body.getReader();
+  await reader.read();
+  await reader.cancel();
+  await stopped.promise;
+});
+
+Deno.test("a link that breaks in the middle of a body is an error, never an end", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() =>
+      Promise.resolve(
+        new ReadableStream<Uint8Array>({
+          start: (controller) => controller.enqueue(new Uint8Array([1, 2])),
+        }),
+      )
+    ),
+  );
+  const { engine, failures } = peerOn(link);
+  const reader = (await openBody(engine)).body.getReader();
+  assert.deepEqual((await reader.read()).value, new Uint8Array([1, 2]));
+  if (entry) link.server.expel(entry.keyHash);
+  await assert.rejects(
+    reader.read(),
+    (error) => error instanceof Fault && error.code === "link_failed",
+  );
+  assert.deepEqual(failures, ["link"]);
+});
+
+Deno.test("an engine's failure at a peer comes as that failure, and is none of the link", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() =>
+      Promise.resolve(ReadableStream.from((async function* () {
+        yield await Promise.resolve(new Uint8Array([1]));
+        throw new Fault("engine_failed", "It crashed", { origin: "engine" });
+      })()))
+    ),
+  );
+  const { engine, failures } = peerOn(link);
+  const reader = (await openBody(engine)).body.getReader();
+  await reader.read();
+  await assert.rejects(
+    reader.read(),
+    (error) =>
+      error instanceof Fault && error.code === "engine_failed" &&
+      error.origin === "engine" && error.message === "It crashed",
+  );
+  assert.deepEqual(failures, []);
+});
+
+Deno.test("an attempt that is not accepted within 2 s is a link failure", async () => {
+  const arrived = Promise.withResolvers<void>();
+  await using link = await openLink(server, () => {
+    arrived.resolve();
+    return new Promise(() => {});
+  });
+  const clock = new ManualClock();
+  const { engine, failures } = peerOn(link, clock);
+  const started = engine.start(attemptFrom(entryId), never);
+  const failed = assert.rejects(
+    started,
+    (error) => error instanceof Fault && error.code === "link_failed",
+  );
+  await arrived.promise;
+  await clock.advance(2500);
+  await failed;
+  assert.deepEqual(failures, ["link"]);
+});
+
+Deno.test("an answer that falls silent for 4 s is a link failure", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() => new Promise(() => {})),
+    new ManualClock(),
+  );
+  const clock = new ManualClock();
+  const { engine } = peerOn(link, clock);
+  const started = await engine.start(attemptFrom(entryId), never);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  const failed = assert.rejects(
+    started.answer(),
+    (error) => error instanceof Fault && error.code === "link_failed",
+  );
+  await clock.advance(4000);
+  await failed;
+});
+
+Deno.test("a silent engine's member keeps the link alive", async () => {
+  const serverClock = new ManualClock();
+  const head = Promise.withResolvers<ReadableStream<Uint8Array>>();
+  await using link = await openLink(
+    server,
+    acceptWith(() => head.promise),
+    serverClock,
+  );
+  const clock = new ManualClock();
+  const { channel, engine } = peerOn(link, clock);
+  const started = await engine.start(attemptFrom(entryId), never);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  const answer = started.answer();
+  for (let second = 0; second < 8; second++) {
+    const before = channel.lastHeardMs ?? 0;
+    await clock.advance(1000);
+    // The first beat passes unheard when a frame was written since the last.
+    while ((channel.lastHeardMs ?? 0) <= before) {
+      await serverClock.advance(1000);
+    }
+  }
+  head.resolve(bodyOf([new Uint8Array([9])]));
+  assert.deepEqual(await readAll((await answer).body), new Uint8Array([9]));
+});
+
+Deno.test("a member held to be gone ends its attempts at once", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() => new Promise(() => {})),
+  );
+  const { channel, engine } = peerOn(link);
+  const started = await engine.start(attemptFrom(entryId), never);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  const answer = started.answer();
+  channel.breakOff("The member is off line");
+  await assert.rejects(
+    answer,
+    (error) => error instanceof Fault && error.code === "link_failed",
+  );
+});
+
+Deno.test("a peer's queue ages with local time, and an accepted line replaces it", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() => Promise.resolve(bodyOf([]))),
+  );
+  const clock = new ManualClock();
+  const { engine } = peerOn(link, clock);
+  await clock.advance(120);
+  const before = engine.view();
+  assert.deepEqual(before.offers[0]?.queue, {
+    slots: 2,
+    runningMs: [30, 180],
+    waitingMs: [],
+  });
+  assert.deepEqual(before.offers[0]?.state, {
+    kind: "loading",
+    remainingMs: 880,
+  });
+  assert.equal(before.dispatchesSeen, 4);
+  const started = await engine.start(attemptFrom(entryId, 7), never);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  await readAll((await started.answer()).body);
+  assert.deepEqual(engine.view().offers[0]?.queue, QUEUE);
+  assert.equal(engine.view().dispatchesSeen, 7);
+});
+
+Deno.test("HopMeter gives the median of the last 16 and their mean deviation", () => {
+  const meter = new HopMeter();
+  assert.deepEqual(meter.hop(), { medianMs: 0, jitterMs: 0 });
+  for (const ms of [500, 500, ...Array(8).fill(1), ...Array(8).fill(3)]) {
+    meter.observe(ms);
+  }
+  assert.deepEqual(meter.hop(), { medianMs: 2, jitterMs: 1 });
+});
+
+Deno.test("parseWorkReport leaves out what a newer version says and keeps the rest", () => {
+  const report = reportWith(QUEUE);
+  const [engine] = report.engines;
+  const [offer] = engine?.offers ?? [];
+  const read = parseWorkReport({
+    engines: [{
+      id: "sim/1",
+      later: true,
+      offers: [
+        { ...offer, capabilities: ["chat", "telepathy"] },
+        { ...offer, state: { kind: "frozen" } },
+      ],
+    }],
+    dispatchesSeen: { [entryId]: 4, nobody: 3 },
+  });
+  assert.deepEqual(read, report);
+  for (const wrong of [null, 3, [], {}, { engines: [] }]) {
+    assert.equal(parseWorkReport(wrong), undefined);
+  }
+});
