@@ -20,7 +20,9 @@ export async function buildPortable(
   const work = await Deno.makeTempDir({ prefix: "covey-portable-" });
   try {
     const unpacked = join(work, "unpacked");
-    await stageSources(root, join(unpacked, "app"), target);
+    const app = join(unpacked, "app");
+    await stageSources(root, app, target);
+    await useInstalledPackages(join(app, "deno.json"));
     await Deno.copyFile(
       await fetchRuntime(target, work),
       join(unpacked, "deno"),
@@ -32,6 +34,16 @@ export async function buildPortable(
   } finally {
     await Deno.remove(work, { recursive: true });
   }
+}
+
+/**
+ * Have the unpacked program take its packages from its own folder as they lie
+ * there: without this, the runtime looks in its cache what a registry said.
+ */
+async function useInstalledPackages(path: string): Promise<void> {
+  const config = JSON.parse(await Deno.readTextFile(path));
+  config.nodeModulesDir = "manual";
+  await Deno.writeTextFile(path, JSON.stringify(config));
 }
 
 /** Where the runtime's binary for a target lies: our own, or npm's package of the same version. */
@@ -61,20 +73,9 @@ async function writeSelfExtracting(
   );
   const header = fillHeader(template, digest.digest("hex").slice(0, 16));
   const temporary = `${out}.tmp`;
-  {
-    using file = await Deno.open(temporary, {
-      write: true,
-      create: true,
-      truncate: true,
-      mode: 0o755,
-    });
-    const writer = file.writable.getWriter();
-    await writer.write(new TextEncoder().encode(header));
-    for await (const chunk of (await Deno.open(archive)).readable) {
-      await writer.write(chunk);
-    }
-    writer.releaseLock();
-  }
+  await Deno.writeTextFile(temporary, header, { mode: 0o755 });
+  const file = await Deno.open(temporary, { append: true });
+  await (await Deno.open(archive)).readable.pipeTo(file.writable);
   await Deno.chmod(temporary, 0o755);
   await Deno.rename(temporary, out);
 }
