@@ -8,8 +8,13 @@ export interface BodyEvents {
   over(end: BodyEnd): void;
 }
 
+/** Read ahead of the consumer by this much: more than most answers have. */
+const READ_AHEAD_BYTES = 4 * 1024 * 1024;
+
 /**
- * Watch a body on its way without touching it. Reads only when asked.
+ * Watch a body on its way without touching it. Reads ahead within a bound, so
+ * that an engine's slot is free when the engine is done, not when a slow client
+ * has read it all.
  *
  * @param body The engine's bytes.
  * @param signal Aborting it ends the body with the signal's reason, also when nobody reads.
@@ -66,7 +71,7 @@ export function meterBody(
       }
     },
     cancel: stop,
-  }, { highWaterMark: 0 });
+  }, new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }));
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
   return metered;

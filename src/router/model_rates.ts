@@ -96,10 +96,11 @@ export class ModelRates {
       Math.max(Math.round(seen.concurrency), 1),
       MAX_CONCURRENCY,
     ) - 1;
-    this.#tpot[at] = observeLevel(
+    const level = observeLevel(
       this.#tpot[at] ?? startLevel(1),
       seen.decodeMs / seen.outputTokens,
     );
+    if (level.observations > 0) this.#tpot[at] = level;
   }
 
   /** Views are frequent and completions are not, so this is kept until the next. */

@@ -86,7 +86,7 @@ class EngineRouter implements OwnedRouter {
       policy,
       clock,
       entropy,
-      log: options.log.child("router"),
+      log: options.log,
       ledger: new DispatchLedger(),
       standings: new Standings(),
       lengths: new LengthBook(),
