@@ -41,6 +41,8 @@ async function buildCompiled(
         ...PERMISSION_FLAGS.filter((flag) => flag !== "--deny-import"),
         "--target",
         target.triple,
+        // The gates check types; here the development types are not installed.
+        "--no-check",
         "--include",
         "node_modules",
         "--output",

@@ -20,9 +20,7 @@ export async function buildPortable(
   const work = await Deno.makeTempDir({ prefix: "covey-portable-" });
   try {
     const unpacked = join(work, "unpacked");
-    const app = join(unpacked, "app");
-    await stageSources(root, app, target);
-    await useInstalledPackages(join(app, "deno.json"));
+    await stageSources(root, join(unpacked, "app"), target);
     await Deno.copyFile(
       await fetchRuntime(target, work),
       join(unpacked, "deno"),
@@ -34,16 +32,6 @@ export async function buildPortable(
   } finally {
     await Deno.remove(work, { recursive: true });
   }
-}
-
-/**
- * Have the unpacked program take its packages from its own folder as they lie
- * there: without this, the runtime looks in its cache what a registry said.
- */
-async function useInstalledPackages(path: string): Promise<void> {
-  const config = JSON.parse(await Deno.readTextFile(path));
-  config.nodeModulesDir = "manual";
-  await Deno.writeTextFile(path, JSON.stringify(config));
 }
 
 /** Where the runtime's binary for a target lies: our own, or npm's package of the same version. */

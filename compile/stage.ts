@@ -38,14 +38,31 @@ export async function stageSources(
     for (const key of ["tasks", "lint", "fmt", "test"]) delete config[key];
     await Deno.writeTextFile(join(stage, file), JSON.stringify(config));
   }
+  const { os, arch } = target.npm;
   await run([
     Deno.execPath(),
     "install",
     "--quiet",
+    "--os",
+    os,
+    "--arch",
+    arch,
     "--entrypoint",
     "ee/main.ts",
   ], stage);
   await keepEngineOf(target, stage);
+  await useInstalledPackages(join(stage, "deno.json"));
+}
+
+/**
+ * Have the staged program take its packages from its own folder as they lie
+ * there: without this, the runtime would install again what was taken out, and
+ * look in its cache what a registry said.
+ */
+async function useInstalledPackages(path: string): Promise<void> {
+  const config = JSON.parse(await Deno.readTextFile(path));
+  config.nodeModulesDir = "manual";
+  await Deno.writeTextFile(path, JSON.stringify(config));
 }
 
 /**

@@ -4,6 +4,8 @@ export interface Target {
   readonly name: string;
   /** What `deno compile` calls it. */
   readonly triple: string;
+  /** What npm calls its system and processor. */
+  readonly npm: { readonly os: string; readonly arch: string };
   /** npm package that holds the runtime's binary for it. */
   readonly runtimePackage: string;
   /** The one prebuilt llama.cpp that belongs to it, below `@node-llama-cpp/`. */
@@ -15,24 +17,28 @@ export const TARGETS: readonly Target[] = [
   {
     name: "linux-x64",
     triple: "x86_64-unknown-linux-gnu",
+    npm: { os: "linux", arch: "x64" },
     runtimePackage: "@deno/linux-x64-glibc",
     enginePackage: "linux-x64",
   },
   {
     name: "linux-arm64",
     triple: "aarch64-unknown-linux-gnu",
+    npm: { os: "linux", arch: "arm64" },
     runtimePackage: "@deno/linux-arm64-glibc",
     enginePackage: "linux-arm64",
   },
   {
     name: "darwin-arm64",
     triple: "aarch64-apple-darwin",
+    npm: { os: "darwin", arch: "arm64" },
     runtimePackage: "@deno/darwin-arm64",
     enginePackage: "mac-arm64-metal",
   },
   {
     name: "darwin-x64",
     triple: "x86_64-apple-darwin",
+    npm: { os: "darwin", arch: "x64" },
     runtimePackage: "@deno/darwin-x64",
     enginePackage: "mac-x64",
   },
