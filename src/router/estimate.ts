@@ -124,7 +124,9 @@ export function decodes(capability: Capability): boolean {
 }
 
 function prefillMsOf(rates: Rates, promptTokens: number): number {
-  return promptTokens / rates.prefillTokensPerSecond * 1000;
+  return promptTokens > 0
+    ? promptTokens / rates.prefillTokensPerSecond * 1000
+    : 0;
 }
 
 /** A load that is under way goes on while the newcomer waits for its slot. */

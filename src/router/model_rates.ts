@@ -25,7 +25,9 @@ export interface AnswerObservation {
 /** Fewer tokens than this show the fixed cost of a step, not its speed. */
 const LEAST_PROMPT_TOKENS = 4;
 const LEAST_OUTPUT_TOKENS = 4;
-const ERROR_RATE = 0.1;
+const SLOWEST_ERROR_RATE = 0.1;
+/** One answer that was far off counts as wrong by this share. */
+const MOST_ERROR = 1;
 const MAX_CONCURRENCY = 256;
 
 /**
@@ -42,7 +44,8 @@ export class ModelRates {
   /** Index 0 is one sequence alone. */
   readonly #tpot: Level[] = [];
   #completions = 0;
-  #typicalError: number | null = null;
+  #errors = 0;
+  #typicalError = 0;
   readonly #lengths = new OutputLengths();
   #expectedOutputTokens: number | null = null;
 
@@ -62,7 +65,7 @@ export class ModelRates {
         ? this.#load.value
         : prior.loadTimeMs,
       observations: this.#completions,
-      typicalError: this.#typicalError ?? prior.typicalError,
+      typicalError: this.#errors > 0 ? this.#typicalError : prior.typicalError,
       expectedOutputTokens: this.#outputTokensOver(prior),
     };
   }
@@ -74,8 +77,9 @@ export class ModelRates {
    * @param offer The model as it was published when the answer got its slot, for the prediction's error.
    */
   observe(seen: AnswerObservation, offer: Offer): void {
+    // The first prediction rested on a prior, whose error says nothing of later ones.
+    if (this.#completions > 0) this.#observeError(seen, offer);
     this.#completions++;
-    this.#observeError(seen, offer);
     if (seen.loadTimeMs !== null) {
       this.#load = observeLevel(this.#load, seen.loadTimeMs);
     }
@@ -142,9 +146,10 @@ export class ModelRates {
     const predictedMs = serviceMs(work, offer, Math.round(seen.concurrency));
     if (!(seen.serviceMs > 0) || !Number.isFinite(predictedMs)) return;
     const error = Math.abs(predictedMs - seen.serviceMs) / seen.serviceMs;
-    this.#typicalError = this.#typicalError === null
-      ? error
-      : this.#typicalError + ERROR_RATE * (error - this.#typicalError);
+    this.#errors++;
+    const rate = Math.max(1 / this.#errors, SLOWEST_ERROR_RATE);
+    this.#typicalError += rate *
+      (Math.min(error, MOST_ERROR) - this.#typicalError);
   }
 }
 

@@ -14,16 +14,16 @@ export interface QueueWait {
  *
  * @param queue The device's queue as its owner reported it.
  * @param unseenMs Expected work of the entry's own dispatches that the report does not hold yet.
- * @returns The newcomer's wait; infinite on a device without slots.
+ * @returns The newcomer's wait; a device without slots is reckoned with one.
  */
 export function queueWait(
   queue: QueueReport,
   unseenMs: readonly number[],
 ): QueueWait {
-  if (queue.slots < 1) return { waitMs: Infinity, concurrency: 1 };
+  const slots = Math.max(1, queue.slots);
   const running = queue.runningMs.length;
   const ahead = queue.waitingMs.length + unseenMs.length;
-  if (running + ahead < queue.slots) {
+  if (running + ahead < slots) {
     return { waitMs: 0, concurrency: running + ahead + 1 };
   }
   // Times at which slots fall free, soonest first.
@@ -31,7 +31,7 @@ export function queueWait(
   let waitMs = 0;
   for (let at = 0; at <= ahead; at++) {
     // More may run than there are slots when the slots were just reduced.
-    while (freeAtMs.length >= queue.slots) {
+    while (freeAtMs.length >= slots) {
       waitMs = Math.max(waitMs, freeAtMs.shift() ?? 0);
     }
     if (at === ahead) break;

@@ -22,6 +22,7 @@ export type StreamEvent =
   /** Data that is no JSON object: the stream is broken. */
   | { readonly kind: "unreadable" };
 
+const DECODER = new TextDecoder();
 const LINE_END = /\r\n|\n|\r/;
 
 /**
@@ -32,7 +33,7 @@ const LINE_END = /\r\n|\n|\r/;
  */
 export function readStreamEvent(bytes: Uint8Array): StreamEvent {
   // Whole events only, so no character is cut here; a leading BOM is dropped.
-  const text = new TextDecoder().decode(bytes);
+  const text = DECODER.decode(bytes);
   const data: string[] = [];
   let isError = false;
   for (const line of text.split(LINE_END)) {

@@ -41,8 +41,10 @@ Deno.test("ModelRates learns rates from what answers show", () => {
   assert.equal(Math.round(learned.loadTimeMs), 700);
   assert.equal(learned.observations, 1);
   assert.equal(learned.expectedOutputTokens, 50);
+  assert.equal(learned.typicalError, PRIOR.typicalError);
+  rates.observe(observation(), OFFER);
   // Predicted 200 + 500, took 1,100.
-  assert(Math.abs(learned.typicalError - 400 / 1100) < 1e-9);
+  assert(Math.abs(rates.over(PRIOR).typicalError - 400 / 1100) < 1e-9);
 });
 
 Deno.test("ModelRates keeps concurrencies apart and leaves cached prompt out", () => {

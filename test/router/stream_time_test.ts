@@ -225,6 +225,27 @@ Deno.test("route stops the engine and asks nobody else when the client leaves (S
   }
 });
 
+Deno.test("route stops an engine that works on a whole answer when the client leaves (SSE-11)", async () => {
+  const setup = setUpRouter(() => ({
+    kind: "answer",
+    contentType: "application/json",
+    waitMs: 30_000,
+    steps: ["{}"],
+  }), [() => answering("x")]);
+  const gone = new AbortController();
+  const answer = setup.router.route(
+    chatRequest({ stream: false }),
+    gone.signal,
+  );
+  const left = assert.rejects(answer, /gone/);
+  await setup.clock.advance(1000);
+  gone.abort(new Error("gone"));
+  await left;
+  await assertAtRest(setup);
+  assert.equal(setup.local.stopped, 1);
+  assert.equal(setup.peers[0]?.attempts.length, 0);
+});
+
 Deno.test("route counts a client that leaves at the terminator as answered", async () => {
   const setup = setUpRouter(() => ({
     kind: "answer",
