@@ -37,6 +37,7 @@ export interface RouterOptions {
   readonly localEngines: readonly Engine[];
   /** The peers' engines as they are now. Called for every placement. */
   peers(): readonly Engine[];
+  /** Where a request goes whose source is unsaid. */
   readonly policy: Policy;
   /** Requests that may wait per model on this node. */
   readonly maxQueue: number;
