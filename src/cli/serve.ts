@@ -1,5 +1,5 @@
 import type { NodeConfig } from "../config/mod.ts";
-import { type Command, DONE, FAILED } from "./command.ts";
+import { type Command, DONE, FAILED, WRONG_USAGE } from "./command.ts";
 
 /** A node that serves. */
 export interface ServedNode extends AsyncDisposable {
@@ -17,7 +17,12 @@ export interface ServeEdge {
       readonly config: NodeConfig;
       readonly notices: readonly string[];
     }
-    | { readonly kind: "bad"; readonly line: string }
+    | {
+      readonly kind: "bad";
+      /** The variable, or the flag that does not exist. */
+      readonly variable: string;
+      readonly line: string;
+    }
   >;
   /**
    * Start the node.
@@ -45,7 +50,7 @@ export function serveCommand(edge: ServeEdge): Command {
       const read = await edge.readConfig(flags);
       if (read.kind === "bad") {
         context.stderr(read.line);
-        return FAILED;
+        return read.variable.startsWith("--") ? WRONG_USAGE : FAILED;
       }
       let node: ServedNode;
       try {
