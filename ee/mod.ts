@@ -1,1 +1,7 @@
-export {};
+/**
+ * The cluster code: nodes that share a secret find each other on the LAN and
+ * do each other's work over mutual TLS. See `LICENSE` in this folder.
+ *
+ * @module
+ */
+export { type ClusterSeams, createCluster } from "./src/cluster.ts";

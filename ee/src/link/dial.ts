@@ -7,7 +7,7 @@ import { LinkError } from "./link_error.ts";
 /** Longest time until a connection stands, all addresses together. */
 export const CONNECT_LIMIT_MS = 1000;
 /** Head start of an address over the next one. */
-const STAGGER_MS = 200;
+const STAGGER_MS = 100;
 /** Most addresses tried in one dial. */
 const MAX_ADDRESSES = 8;
 

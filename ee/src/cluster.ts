@@ -1,0 +1,163 @@
+import type {
+  Cluster,
+  Engine,
+  Host,
+  Log,
+  MemberView,
+} from "@covey/core/domain";
+import type { Clock, Platform } from "@covey/core/platform";
+import type { Discover, RunningCluster } from "./running_cluster.ts";
+
+/** Longest time that stopping may take. */
+const STOP_LIMIT_MS = 3000;
+
+/** What tests put in the place of the real LAN. */
+export interface ClusterSeams {
+  readonly discover?: Discover;
+}
+
+/**
+ * Join or found the cluster of the configured secret. Returns at once: the
+ * keys are derived, the link opened and peers looked for in the background,
+ * and until then there are no peers and no id.
+ *
+ * @param host What the open node lends to the cluster.
+ * @param platform Clock, chance and files.
+ * @param seams Stand-ins for tests.
+ * @returns The cluster. Disposing it says goodbye and closes the link, within 3 s.
+ */
+export function createCluster(
+  host: Host,
+  platform: Platform,
+  seams: ClusterSeams = {},
+): Promise<Cluster> {
+  return Promise.resolve(new BackgroundCluster(host, platform, seams));
+}
+
+class BackgroundCluster implements Cluster {
+  readonly #host: Host;
+  readonly #clock: Clock;
+  readonly #coming: Promise<void>;
+  readonly #life = new AbortController();
+  #running: RunningCluster | null = null;
+
+  constructor(host: Host, platform: Platform, seams: ClusterSeams) {
+    this.#host = host;
+    this.#clock = platform.clock;
+    host.metrics.gauge(
+      "covey_cluster_members",
+      "Members of the cluster by health, this node included.",
+      ["health"],
+      () => countByHealth(this.members()),
+    );
+    this.#coming = this.#bringUp(platform, seams).catch((error) => {
+      host.log.error(
+        error instanceof Error
+          ? error.message
+          : "The cluster could not be started",
+      );
+    });
+  }
+
+  id(): string | null {
+    return this.#running?.clusterId ?? null;
+  }
+
+  engines(): readonly Engine[] {
+    return this.#running?.engines() ?? [];
+  }
+
+  members(): readonly MemberView[] {
+    return this.#running?.members() ?? [{
+      ...this.#host.node,
+      self: true,
+      health: "healthy",
+      draining: false,
+      addresses: [],
+    }];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#life.abort();
+    const timeUp = new AbortController();
+    const stopped = this.#stop().catch((error) =>
+      this.#host.log.error("The cluster did not stop in good order", {
+        error: error instanceof Error ? error.message : String(error),
+      })
+    );
+    await Promise.race([
+      stopped.finally(() => timeUp.abort()),
+      warnAfter(this.#clock, timeUp.signal, this.#host.log),
+    ]);
+  }
+
+  async #stop(): Promise<void> {
+    await this.#coming;
+    await this.#running?.[Symbol.asyncDispose]();
+  }
+
+  async #bringUp(platform: Platform, seams: ClusterSeams): Promise<void> {
+    const { config, log, node, stateDir } = this.#host;
+    const { entropy, files } = platform;
+    // Loaded here, so that a node without a secret never pays for it.
+    const [{ deriveClusterKeys }, { loadIdentity }, { RunningCluster }] =
+      await Promise.all([
+        import("./identity/cluster_keys.ts"),
+        import("./identity/node_identity.ts"),
+        import("./running_cluster.ts"),
+      ]);
+    const { previousSecret, secret } = config;
+    const [keys, previousKeys, identity] = await Promise.all([
+      deriveClusterKeys(secret),
+      previousSecret === null ? null : deriveClusterKeys(previousSecret),
+      loadIdentity({ files, entropy, log, stateDir, nodeId: node.id }),
+    ]);
+    if (this.#life.signal.aborted) return;
+    this.#running = await RunningCluster.open({
+      host: this.#host,
+      platform,
+      identity,
+      keys,
+      previousKeys,
+      discover: seams.discover ?? discoverOn(this.#host, platform),
+    });
+  }
+}
+
+function discoverOn({ log }: Host, platform: Platform): Discover {
+  return async (options) => {
+    const { createDenoInterfaces, createDiscovery, createMulticastDnsOpener } =
+      await import("./discovery/mod.ts");
+    const { clock, entropy, files } = platform;
+    return await createDiscovery({
+      ...options,
+      clock,
+      entropy,
+      log: log.child("discovery"),
+      listInterfaces: createDenoInterfaces(files),
+      openSocket: createMulticastDnsOpener(clock),
+    });
+  };
+}
+
+async function warnAfter(
+  clock: Clock,
+  signal: AbortSignal,
+  log: Log,
+): Promise<void> {
+  try {
+    await clock.sleep(STOP_LIMIT_MS, signal);
+  } catch {
+    // Stopped in time.
+    return;
+  }
+  log.warn("The cluster took too long to stop and was left");
+}
+
+function countByHealth(members: readonly MemberView[]) {
+  const counts = new Map<string, number>();
+  for (const { health } of members) {
+    counts.set(health, (counts.get(health) ?? 0) + 1);
+  }
+  return [...counts].map(([health, value]) => ({ value, labels: { health } }));
+}

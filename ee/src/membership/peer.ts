@@ -1,0 +1,87 @@
+import type { Engine, Log, NodeId } from "@covey/core/domain";
+import type { Clock } from "@covey/core/platform";
+import type { LinkCredentials } from "../link/dial.ts";
+import { MemberChannel } from "../link/member_channel.ts";
+import { PeerEngines } from "../link/peer_engine.ts";
+import type { AddressBook } from "./address_book.ts";
+import type { MemberRow } from "./member_row.ts";
+import { PeerMonitor } from "./peer_monitor.ts";
+import { fetchStatus, type StatusQuestion } from "./status_call.ts";
+import type { StatusMessage } from "./status_message.ts";
+
+/** What every peer needs of the node. */
+export interface PeerOptions {
+  readonly self: NodeId;
+  readonly credentials: LinkCredentials;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly book: AddressBook;
+  /** What this node says when it asks for a status. */
+  question(): StatusQuestion;
+  onStatus(peer: Peer, status: StatusMessage): void;
+  /** The key answered at an address where it was not met before. */
+  onMet(): void;
+}
+
+/** One member other than this node: the link to it, its health and its engines. */
+export class Peer implements AsyncDisposable {
+  readonly row: MemberRow;
+  readonly monitor: PeerMonitor;
+  readonly channel: MemberChannel;
+  readonly #engines: PeerEngines;
+
+  constructor(row: MemberRow, options: PeerOptions) {
+    const { book, clock, credentials, log } = options;
+    this.row = row;
+    this.channel = new MemberChannel({
+      keyHash: row.keyHash,
+      addresses: () => book.candidates(row.keyHash),
+      credentials,
+      clock,
+      onConnected: (address) => {
+        const [last] = book.metAt(row.keyHash);
+        book.met(row.keyHash, address);
+        if (last !== book.metAt(row.keyHash)[0]) options.onMet();
+      },
+    });
+    this.monitor = new PeerMonitor({
+      clock,
+      log,
+      name: row.name,
+      poll: (signal) =>
+        fetchStatus(this.channel, options.question(), { clock, signal }),
+      lastHeardMs: () => this.channel.lastHeardMs,
+      onStatus: (status) => options.onStatus(this, status),
+      onOffline: () => this.channel.breakOff("The member is off line"),
+    });
+    this.#engines = new PeerEngines({
+      self: options.self,
+      clock,
+      channel: this.channel,
+      standing: {
+        node: row.id,
+        nodeName: () => this.monitor.name,
+        availability: () => this.monitor.availability(),
+        hop: () => this.monitor.hop(),
+        work: () => {
+          const { held } = this.monitor;
+          return held === null
+            ? null
+            : { report: held.status.work, atMs: held.atMs };
+        },
+      },
+      onRoundTrip: (ms) => this.monitor.observeRoundTrip(ms),
+      onLinkFailure: () => this.monitor.pollNow(),
+    });
+  }
+
+  /** Its engines as the router sees them. */
+  engines(): readonly Engine[] {
+    return this.#engines.list();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.channel[Symbol.dispose]();
+    await this.monitor[Symbol.asyncDispose]();
+  }
+}

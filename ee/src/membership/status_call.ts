@@ -1,0 +1,66 @@
+import { STATUS_PATH } from "../link/link_server.ts";
+import { LinkError } from "../link/link_error.ts";
+import type { MemberChannel } from "../link/member_channel.ts";
+import type { Clock } from "@covey/core/platform";
+import {
+  parseStatus,
+  STATUS_LIMIT_BYTES,
+  type StatusMessage,
+} from "./status_message.ts";
+
+/** Longest time a poll may take. */
+export const POLL_LIMIT_MS = 1000;
+
+/** A status with what it took to get it. */
+export interface Polled {
+  readonly status: StatusMessage;
+  readonly roundTripMs: number;
+}
+
+/** What this node says with its question. */
+export interface StatusQuestion {
+  readonly linkPort: number;
+  readonly rowsDigest: string;
+}
+
+/**
+ * Ask a member for its status.
+ *
+ * @param channel Through what.
+ * @param question What to say with it.
+ * @throws {LinkError} When none came within 1 s; or the signal's reason.
+ */
+export async function fetchStatus(
+  channel: MemberChannel,
+  question: StatusQuestion,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Polled> {
+  using deadline = clock.deadline(POLL_LIMIT_MS, signal);
+  try {
+    const exchange = await channel.request({
+      method: "GET",
+      path: STATUS_PATH,
+      headers: {
+        "x-covey-link-port": String(question.linkPort),
+        "x-covey-rows": question.rowsDigest,
+      },
+      headLimitMs: POLL_LIMIT_MS,
+      signal: deadline.signal,
+    });
+    const bytes = await exchange.readAll(STATUS_LIMIT_BYTES, POLL_LIMIT_MS);
+    const roundTripMs = clock.monotonic() - exchange.sentAtMs;
+    if (exchange.status !== 200) {
+      throw new LinkError(
+        "protocol",
+        `The member answered with status ${exchange.status}`,
+      );
+    }
+    return { status: parseStatus(bytes), roundTripMs };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof LinkError) throw error;
+    throw deadline.signal.aborted
+      ? new LinkError("timeout", "The member gave no status in time", error)
+      : new LinkError("protocol", "The member's status makes no sense", error);
+  }
+}

@@ -1,0 +1,411 @@
+import type { Engine, Host, MemberView, Router } from "@covey/core/domain";
+import type { Platform } from "@covey/core/platform";
+import { AdmissionDesk } from "./admission/admission_desk.ts";
+import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
+import type { ClusterKeys } from "./identity/cluster_keys.ts";
+import type { NodeIdentity } from "./identity/node_identity.ts";
+import { dialLink } from "./link/dial.ts";
+import {
+  formatAddress,
+  isLoopback,
+  type LinkAddress,
+} from "./link/link_address.ts";
+import {
+  type LinkCaller,
+  LinkServer,
+  type StatusQuery,
+} from "./link/link_server.ts";
+import { MemberChannel } from "./link/member_channel.ts";
+import { AddressBook } from "./membership/address_book.ts";
+import { AdmissionOffice } from "./membership/admission_office.ts";
+import { Dialer, type Met } from "./membership/dialer.ts";
+import { MemberStore } from "./membership/member_store.ts";
+import { Membership } from "./membership/membership.ts";
+import type { Peer } from "./membership/peer.ts";
+import { Peers } from "./membership/peers.ts";
+import { fetchStatus } from "./membership/status_call.ts";
+import {
+  encodeStatus,
+  type StatusMessage,
+} from "./membership/status_message.ts";
+
+/** Starts discovery; tests put another one in its place. */
+export type Discover = (
+  options: Pick<DiscoveryOptions, "interfaces" | "service" | "onSighting">,
+) => Promise<Discovery>;
+
+/** What a running cluster is made of. */
+export interface RunningOptions {
+  readonly host: Host;
+  readonly platform: Platform;
+  readonly identity: NodeIdentity;
+  readonly keys: ClusterKeys;
+  /** Keys of the secret before a rotation, or null. */
+  readonly previousKeys: ClusterKeys | null;
+  readonly discover: Discover;
+}
+
+/** The cluster once its keys are there: wires link, membership, admission and discovery. */
+export class RunningCluster implements AsyncDisposable {
+  readonly clusterId: string;
+  readonly #options: RunningOptions;
+  readonly #bootId: string;
+  readonly #book = new AddressBook();
+  readonly #store: MemberStore;
+  readonly #membership: Membership;
+  readonly #office: AdmissionOffice;
+  readonly #peers: Peers;
+  readonly #dialer: Dialer;
+  readonly #stack = new AsyncDisposableStack();
+  #server: LinkServer | null = null;
+
+  /**
+   * Open the link and look for peers.
+   *
+   * @throws {Error} When the link's port can not be had; the message names it.
+   */
+  static async open(options: RunningOptions): Promise<RunningCluster> {
+    const { host, keys, platform, previousKeys } = options;
+    const store = new MemberStore({
+      files: platform.files,
+      log: host.log,
+      stateDir: host.stateDir,
+      clusterId: keys.clusterId,
+      previousClusterId: previousKeys?.clusterId ?? null,
+    });
+    const cluster = new RunningCluster(options, store, await store.load());
+    try {
+      await cluster.#start();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  private constructor(
+    options: RunningOptions,
+    store: MemberStore,
+    saved: Awaited<ReturnType<MemberStore["load"]>>,
+  ) {
+    const { host, identity, keys, platform, previousKeys } = options;
+    const { clock, entropy } = platform;
+    const { log } = host;
+    const self = {
+      id: identity.id,
+      keyHash: identity.keyHash,
+      name: host.node.name,
+    };
+    this.clusterId = keys.clusterId;
+    this.#options = options;
+    this.#bootId = entropy.uuid();
+    this.#store = this.#stack.use(store);
+    for (const [keyHash, addresses] of saved.addresses) {
+      for (const address of addresses.toReversed()) {
+        this.#book.met(keyHash, address);
+      }
+    }
+    this.#membership = new Membership({
+      self,
+      rows: saved.rows,
+      log,
+      onChange: () => this.#follow(),
+    });
+    this.#office = new AdmissionOffice({
+      self,
+      membership: this.#membership,
+      book: this.#book,
+      linkPort: () => this.#port,
+      passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
+        .map(({ admissionPassword }) => admissionPassword),
+      clock,
+      entropy,
+      log,
+    });
+    this.#peers = new Peers({
+      self: identity.id,
+      credentials: identity,
+      clock,
+      log,
+      book: this.#book,
+      question: () => this.#question(),
+      onStatus: (peer, status) => this.#onStatus(peer, status),
+      onMet: () => this.#save(),
+    });
+    this.#dialer = new Dialer({
+      own: identity.keyHash,
+      clock,
+      entropy,
+      log,
+      dial: (addresses, signal) => this.#dial(addresses, signal),
+      isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
+      onMember: (keyHash, address) => {
+        this.#book.hint(keyHash, address);
+        this.#peers.get(keyHash)?.monitor.pollNow();
+      },
+      onOwnKey: (met, signal) => this.#checkClone(met, signal),
+      admit: (met, signal) => this.#office.ask(met, signal),
+    });
+  }
+
+  /** Peers' engines, but for those of members without a seat. */
+  engines(): readonly Engine[] {
+    return this.#peers.list().filter(({ row }) =>
+      this.#membership.standing(row.keyHash) === "member"
+    ).flatMap((peer) => peer.engines());
+  }
+
+  members(): readonly MemberView[] {
+    const { host, identity } = this.#options;
+    const { advertise, linkHost } = host.config;
+    const hosts = advertise.length > 0
+      ? advertise
+      : isWildcard(linkHost)
+      ? []
+      : [linkHost];
+    return [
+      {
+        ...host.node,
+        id: identity.id,
+        self: true,
+        health: "healthy",
+        draining: false,
+        addresses: hosts.map((one) =>
+          formatAddress({ host: one, port: this.#port })
+        ),
+      },
+      ...this.#peers.list().map(({ channel, monitor, row }): MemberView => ({
+        id: row.id,
+        name: monitor.name,
+        self: false,
+        health: monitor.health.state,
+        draining: monitor.held?.status.draining ?? false,
+        addresses: addressesOf(
+          channel.address,
+          this.#book.candidates(row.keyHash),
+        ),
+        version: monitor.held?.status.version ?? null,
+      })),
+    ];
+  }
+
+  /** Says goodbye first, then stops to ask, then closes what is open. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+
+  get #port(): number {
+    return this.#server?.port ?? this.#options.host.config.linkPort;
+  }
+
+  async #start(): Promise<void> {
+    const { discover, host, identity, keys, platform } = this.#options;
+    const { config, log } = host;
+    const desk = new AdmissionDesk({
+      clock: platform.clock,
+      entropy: platform.entropy,
+      log,
+      own: identity.keyHash,
+      passwordOf: (kind) =>
+        Promise.resolve(kind === "secret" ? keys.admissionPassword : null),
+      admit: (peer, payload) =>
+        Promise.resolve(this.#office.decide(peer, payload)),
+    });
+    this.#server = this.#stack.use(
+      await LinkServer.open({
+        host: config.linkHost,
+        port: config.linkPort,
+        credentials: identity,
+        clock: platform.clock,
+        log,
+        member: (keyHash) => this.#membership.memberOf(keyHash),
+        admission: desk,
+        status: (caller, query) => this.#status(caller, query),
+        serve: (engine, attempt, signal) =>
+          this.#serve(engine, attempt, signal),
+      }),
+    );
+    log.info("The member link is open", {
+      address: formatAddress({ host: config.linkHost, port: this.#port }),
+    });
+    this.#stack.use(this.#peers);
+    this.#stack.use(this.#dialer);
+    this.#follow();
+    for (const peer of config.peers) {
+      this.#dialer.add(`static ${formatAddress(peer)}`, "static", [peer]);
+    }
+    this.#stack.use(
+      await discover({
+        // A link bound to one address is announced where that address is.
+        interfaces: config.mdnsInterfaces ??
+          (isWildcard(config.linkHost) ? null : [config.linkHost]),
+        service: {
+          nodeId: identity.id,
+          port: this.#port,
+          advertise: config.advertise,
+        },
+        onSighting: (sighting) => this.#onSighting(sighting),
+      }),
+    );
+  }
+
+  #onSighting(sighting: Sighting): void {
+    const { claimedId, instance } = sighting;
+    const keyHash = this.#membership.keyOf(claimedId);
+    const name = `sighting ${instance}`;
+    if (sighting.kind === "goodbye") {
+      this.#dialer.drop(name);
+      // Only a hint: the next poll tells.
+      if (keyHash !== undefined) this.#peers.get(keyHash)?.monitor.pollNow();
+      return;
+    }
+    const addresses = sighting.addresses.map((host) => ({
+      host,
+      port: sighting.port,
+    }));
+    if (keyHash === undefined) {
+      this.#dialer.add(name, "sighting", addresses);
+      return;
+    }
+    for (const address of addresses.toReversed()) {
+      this.#book.hint(keyHash, address);
+    }
+    const peer = this.#peers.get(keyHash);
+    if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
+  }
+
+  #status(
+    { address, keyHash }: LinkCaller,
+    { linkPort, rowsDigest }: StatusQuery,
+  ): Uint8Array {
+    const { host } = this.#options;
+    if (linkPort !== null) {
+      this.#book.hint(keyHash, { host: address, port: linkPort });
+    }
+    const peer = this.#peers.get(keyHash);
+    if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
+    const overLoopback = isLoopback(address);
+    return encodeStatus({
+      version: host.node.version,
+      bootId: this.#bootId,
+      name: host.node.name,
+      linkPort: this.#port,
+      draining: false,
+      rows: rowsDigest === this.#membership.digest
+        ? []
+        : this.#membership.rows(),
+      addresses: this.#peers.list().filter(({ row }) => row.keyHash !== keyHash)
+        .map(({ row }) => ({
+          keyHash: row.keyHash,
+          addresses: this.#book.passOn(row.keyHash, overLoopback),
+        })),
+      work: host.router.report(),
+    });
+  }
+
+  #onStatus(peer: Peer, status: StatusMessage): void {
+    const { identity } = this.#options;
+    this.#membership.merge(status.rows, peer.monitor.name);
+    const here = isLoopback(peer.channel.address?.host ?? "");
+    for (const { addresses, keyHash } of status.addresses) {
+      if (keyHash === identity.keyHash || keyHash === peer.row.keyHash) {
+        continue;
+      }
+      if (this.#membership.memberOf(keyHash) === undefined) continue;
+      for (const address of addresses) {
+        if (here || !isLoopback(address.host)) {
+          this.#book.hint(keyHash, address);
+        }
+      }
+    }
+  }
+
+  #serve: Router["serve"] = (engine, attempt, signal) => {
+    const keyHash = this.#membership.keyOf(attempt.entry);
+    const seated = keyHash !== undefined &&
+      this.#membership.standing(keyHash) === "member";
+    return seated
+      ? this.#options.host.router.serve(engine, attempt, signal)
+      : Promise.resolve({
+        kind: "refused",
+        reason: "not_lent",
+        message: "The entry node has no seat in this cluster",
+        retryAfterMs: null,
+      });
+  };
+
+  async #dial(
+    addresses: readonly LinkAddress[],
+    signal: AbortSignal,
+  ): Promise<Met> {
+    const { identity, platform } = this.#options;
+    const { clock } = platform;
+    const first = await dialLink({
+      addresses,
+      expected: null,
+      credentials: identity,
+      clock,
+      signal,
+    });
+    const channel = new MemberChannel({
+      keyHash: first.keyHash,
+      addresses: () => [first.address],
+      credentials: identity,
+      clock,
+      first,
+    });
+    return { address: first.address, channel };
+  }
+
+  /** Same key and boot id is this node itself; another boot id is a copy of it. */
+  async #checkClone(
+    { address, channel }: Met,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { host, platform } = this.#options;
+    const { clock } = platform;
+    const { status } = await fetchStatus(channel, this.#question(), {
+      clock,
+      signal,
+    });
+    if (status.bootId === this.#bootId) return;
+    host.log.error(
+      "Another running node holds this node's identity, as after copying a disk; run `covey identity reset` on one of the two",
+      { other: formatAddress(address), otherName: status.name },
+    );
+  }
+
+  #question() {
+    return { linkPort: this.#port, rowsDigest: this.#membership.digest };
+  }
+
+  #follow(): void {
+    for (const keyHash of this.#peers.follow(this.#membership.peers())) {
+      this.#server?.expel(keyHash);
+      this.#book.forget(keyHash);
+    }
+    this.#save();
+  }
+
+  #save(): void {
+    const rows = this.#membership.rows();
+    this.#store.save({
+      rows,
+      addresses: new Map(
+        rows.map(({ keyHash }) => [keyHash, this.#book.metAt(keyHash)]),
+      ),
+    });
+  }
+}
+
+function isWildcard(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
+function addressesOf(
+  inUse: LinkAddress | null,
+  others: readonly LinkAddress[],
+): readonly string[] {
+  const all = inUse === null ? others : [inUse, ...others];
+  return [...new Set(all.map(formatAddress))];
+}
