@@ -38,7 +38,7 @@ async function buildCompiled(
       [
         Deno.execPath(),
         "compile",
-        ...PERMISSION_FLAGS.filter((flag) => flag !== "--deny-import"),
+        ...PERMISSION_FLAGS,
         "--target",
         target.triple,
         // The gates check types; here the development types are not installed.

@@ -1,17 +1,11 @@
 /**
- * What the program may do on a host. Network and file access are needed where
- * the operator's settings point (any interface, any models folder), which a
- * build cannot know; running itself again (the engine process) and loading
- * llama.cpp can not be narrowed. Importing code from elsewhere is denied.
+ * What the program may do on a host: everything. The network and the files it
+ * needs are where the operator's settings point, which a build cannot know;
+ * starting itself again (the engine process) and loading llama.cpp can not be
+ * narrowed; and the runtime gives /proc, which tells who holds a port, to
+ * nothing less.
  */
 export const PERMISSION_FLAGS: readonly string[] = [
   "--no-prompt",
-  "--deny-import",
-  "--allow-env",
-  "--allow-ffi",
-  "--allow-net",
-  "--allow-read",
-  "--allow-run",
-  "--allow-sys",
-  "--allow-write",
+  "--allow-all",
 ];

@@ -8,15 +8,6 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname ?? ".", "..");
 const LEFT_OUT = new Set([".git", "ee", "node_modules", "dist", "coverage"]);
-const TEST_FLAGS = [
-  "--no-prompt",
-  "--allow-env",
-  "--allow-net=127.0.0.1,[::1],localhost,0.0.0.0,224.0.0.251",
-  "--allow-read",
-  "--allow-run",
-  "--allow-sys",
-  "--allow-write",
-];
 
 async function copy(from: string, to: string): Promise<void> {
   const info = await Deno.stat(from);
@@ -34,7 +25,7 @@ try {
   }
   const { code } = await new Deno.Command(Deno.execPath(), {
     // Without ee/ the lock file holds packages that nothing asks for any more.
-    args: ["test", "--no-lock", ...TEST_FLAGS, "test/", ...Deno.args],
+    args: ["test", "--no-prompt", "-A", "--no-lock", "test/", ...Deno.args],
     cwd: work,
     stdin: "null",
   }).spawn().status;

@@ -163,7 +163,6 @@ function selfCommand(mainModule: string): string[] {
     "run",
     "--no-prompt",
     "--cached-only",
-    "--no-lock",
     "--allow-env",
     "--allow-ffi",
     "--allow-net",

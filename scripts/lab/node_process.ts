@@ -32,14 +32,21 @@ const INHERITED = ["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"];
 const READY = /^Covey is ready at (http:\/\/\S+)$/m;
 const KEPT_LINES = 200;
 
-/** Command line that runs the checkout's program. */
+/** Command line that runs the checkout's program: the core's where ee/ is away. */
 export const FROM_SOURCE: readonly string[] = [
   Deno.execPath(),
   "run",
   "--no-prompt",
   "--allow-all",
-  join(import.meta.dirname ?? ".", "../../ee/main.ts"),
+  await mainModule(),
 ];
+
+async function mainModule(): Promise<string> {
+  const root = join(import.meta.dirname ?? ".", "../..");
+  const full = join(root, "ee/main.ts");
+  const exists = await Deno.stat(full).then(() => true, () => false);
+  return exists ? full : join(root, "src/main.ts");
+}
 
 /**
  * Start a node and wait until it is ready.

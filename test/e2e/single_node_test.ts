@@ -60,10 +60,14 @@ Deno.test({
   ignore: !LINUX,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const node = await startAlone(stack);
-    for (const path of ["/readyz", "/v1/models", "/metrics"]) {
-      await (await fetch(`${node.url}${path}`)).text();
-    }
+    const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
+    stack.defer(() => Deno.remove(folder, { recursive: true }));
+    const start = () =>
+      startNode({ name: "solo", dataDir: folder, env: { COVEY_PORT: "0" } });
+    // The first start of new sources also compiles them; an installed program does not.
+    await (await start())[Symbol.asyncDispose]();
+    const node = stack.use(await start());
+    await (await fetch(`${node.url}/readyz`)).text();
     const resident = await residentBytes(node.pid);
     assert.ok(
       resident <= IDLE_RESIDENT_BYTES,
