@@ -4,4 +4,4 @@
  *
  * @module
  */
-export { type ClusterSeams, createCluster } from "./src/cluster.ts";
+export { createCluster } from "./src/cluster.ts";

@@ -11,27 +11,37 @@ import type { Discover, RunningCluster } from "./running_cluster.ts";
 /** Longest time that stopping may take. */
 const STOP_LIMIT_MS = 3000;
 
-/** What tests put in the place of the real LAN. */
-export interface ClusterSeams {
-  readonly discover?: Discover;
-}
-
 /**
  * Join or found the cluster of the configured secret. Returns at once: the
  * keys are derived, the link opened and peers looked for in the background,
- * and until then there are no peers and no id.
+ * and until then there are no peers and no id. What keeps it from coming up
+ * is logged as an error, and the node serves on alone.
  *
  * @param host What the open node lends to the cluster.
  * @param platform Clock, chance and files.
- * @param seams Stand-ins for tests.
  * @returns The cluster. Disposing it says goodbye and closes the link, within 3 s.
  */
 export function createCluster(
   host: Host,
   platform: Platform,
-  seams: ClusterSeams = {},
 ): Promise<Cluster> {
-  return Promise.resolve(new BackgroundCluster(host, platform, seams));
+  return createClusterOn(host, platform, discoverOn(host, platform));
+}
+
+/**
+ * The same over another LAN than the real one.
+ *
+ * @param host What the open node lends to the cluster.
+ * @param platform Clock, chance and files.
+ * @param discover Starts discovery.
+ * @returns The cluster.
+ */
+export function createClusterOn(
+  host: Host,
+  platform: Platform,
+  discover: Discover,
+): Promise<Cluster> {
+  return Promise.resolve(new BackgroundCluster(host, platform, discover));
 }
 
 class BackgroundCluster implements Cluster {
@@ -41,7 +51,7 @@ class BackgroundCluster implements Cluster {
   readonly #life = new AbortController();
   #running: RunningCluster | null = null;
 
-  constructor(host: Host, platform: Platform, seams: ClusterSeams) {
+  constructor(host: Host, platform: Platform, discover: Discover) {
     this.#host = host;
     this.#clock = platform.clock;
     host.metrics.gauge(
@@ -50,7 +60,7 @@ class BackgroundCluster implements Cluster {
       ["health"],
       () => countByHealth(this.members()),
     );
-    this.#coming = this.#bringUp(platform, seams).catch((error) => {
+    this.#coming = this.#bringUp(platform, discover).catch((error) => {
       host.log.error(
         error instanceof Error
           ? error.message
@@ -96,7 +106,7 @@ class BackgroundCluster implements Cluster {
     await this.#running?.[Symbol.asyncDispose]();
   }
 
-  async #bringUp(platform: Platform, seams: ClusterSeams): Promise<void> {
+  async #bringUp(platform: Platform, discover: Discover): Promise<void> {
     const { config, log, node, stateDir } = this.#host;
     const { entropy, files } = platform;
     // Loaded here, so that a node without a secret never pays for it.
@@ -119,7 +129,7 @@ class BackgroundCluster implements Cluster {
       identity,
       keys,
       previousKeys,
-      discover: seams.discover ?? discoverOn(this.#host, platform),
+      discover,
     });
   }
 }

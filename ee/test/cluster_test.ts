@@ -16,7 +16,7 @@ import {
   type Platform,
 } from "@covey/core/platform";
 import { QuietLog } from "../../test/fakes/quiet_log.ts";
-import { createCluster } from "../mod.ts";
+import { createClusterOn } from "../src/cluster.ts";
 import type { Sighting } from "../src/discovery/mod.ts";
 import type { Discover } from "../src/running_cluster.ts";
 import { attemptFrom, bodyOf, nodeIdOf } from "./link/link_fixture.ts";
@@ -104,7 +104,7 @@ class TestNode {
         },
       },
     };
-    this.cluster = createCluster(
+    this.cluster = createClusterOn(
       {
         log: this.log,
         metrics: noMetrics,
@@ -139,7 +139,7 @@ class TestNode {
         },
       },
       platform,
-      { discover: lan.discover },
+      lan.discover,
     );
   }
 }
@@ -223,8 +223,8 @@ Deno.test("a cluster of another secret is never joined, by either side", async (
   await using first = await one.cluster;
   await using second = await two.cluster;
   await Promise.all([
-    one.log.until("A node nearby was not joined"),
-    two.log.until("A node nearby was not joined"),
+    one.log.until("Admission was refused by a node nearby"),
+    two.log.until("Admission was refused by a node nearby"),
   ]);
   assert.deepEqual(namesOf(first.members()), ["node-1"]);
   assert.deepEqual(namesOf(second.members()), ["node-2"]);
@@ -309,7 +309,7 @@ Deno.test("a port in use is one line that names COVEY_LINK_PORT, and the node li
       },
     },
   };
-  await using cluster = await createCluster(
+  await using cluster = await createClusterOn(
     {
       log,
       metrics: noMetrics,
@@ -331,7 +331,7 @@ Deno.test("a port in use is one line that names COVEY_LINK_PORT, and the node li
       },
     },
     platform,
-    { discover: new FakeLan().discover },
+    new FakeLan().discover,
   );
   await log.until("COVEY_LINK_PORT");
   assert.match(

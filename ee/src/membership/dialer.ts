@@ -18,7 +18,7 @@ const MOST_TARGETS = 256;
 /** Most addresses whose last dial is remembered. */
 const MOST_ADDRESSES = 1024;
 /** How long the one with the greater key hash lets the other begin. */
-const YIELD_MS = 1000;
+const YIELD_MS = 500;
 /** A whole dial with its admission; the exchange itself takes at most 8 s. */
 const DIAL_LIMIT_MS = 12_000;
 
@@ -190,10 +190,12 @@ export class Dialer implements AsyncDisposable {
         });
         return "refused";
       case "failed":
-        log.info("A node nearby was not joined", {
-          ...fields,
-          problem: outcome.problem,
-        });
+        log.info(
+          outcome.problem === "no_match"
+            ? "Admission was refused by a node nearby: it has another secret"
+            : "A node nearby could not be asked for admission",
+          { ...fields, problem: outcome.problem },
+        );
         return outcome.problem;
       default:
         return outcome satisfies never;
