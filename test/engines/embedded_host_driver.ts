@@ -73,7 +73,8 @@ export class RunningHost implements AsyncDisposable {
     options: { signal?: AbortSignal; token?: string | null } = {},
   ): Promise<Response> {
     const token = options.token === undefined ? TOKEN : options.token;
-    return await fetch(`http://engine${path}`, {
+    // Deno looks the name up although the socket is what it connects to.
+    return await fetch(`http://localhost${path}`, {
       client: this.#client,
       method: body === undefined ? "GET" : "POST",
       headers: token === null ? {} : { authorization: `Bearer ${token}` },

@@ -100,7 +100,7 @@ function probe(
     close,
     marker,
     // Plain JSON may stand anywhere in an answer without being a call.
-    anchored: /^[{[]/.test(marker),
+    anchored: jsonAt(open) === 0,
     inTemplate: true,
   };
 }
@@ -140,9 +140,14 @@ function cutEnding(
   return cut;
 }
 
+/** Where the JSON of a call begins in `open`, -1 when nowhere. */
+function jsonAt(open: string): number {
+  return open.search(/[{[]\s*[{"]/);
+}
+
 function markerOf(open: string): string {
-  const beforeJson = open.slice(0, open.search(/[{[]\s*[{"]/)).trimEnd();
-  return beforeJson === "" ? open.trimEnd() : beforeJson;
+  const before = open.slice(0, Math.max(0, jsonAt(open))).trimEnd();
+  return before === "" ? open.trimEnd() : before;
 }
 
 function probeTool(name: string): Tool {

@@ -9,6 +9,7 @@ import type { Constraint } from "./constraint.ts";
 import { createGrammarState, GrammarTrigger } from "./grammar_state.ts";
 import type { ChatModel } from "./load_model.ts";
 import type { Sampling } from "./sampling.ts";
+import { checkContext } from "./prompt.ts";
 import { TextGate } from "./text_gate.ts";
 import { measureTimings, type Timings } from "./timings.ts";
 import { biasOf } from "./token_bias.ts";
@@ -21,6 +22,36 @@ export interface Job {
   readonly constraint: Constraint;
   /** Whether texts of special tokens are part of the answer (tool calls are made of them). */
   readonly showSpecial: boolean;
+}
+
+/** What of a job is checked and made before it gets a slot. */
+export interface PreparedJob extends Job {
+  /** State of the grammar that holds from the first token on. */
+  readonly grammar: LlamaGrammarEvaluationState | undefined;
+  readonly bias: Pick<SequenceEvaluateOptions, "tokenBias">;
+}
+
+/**
+ * Check a job against the model and compile what it needs.
+ *
+ * @param chat The model.
+ * @param job What to write.
+ * @throws {RequestError} When it does not fit the context, its grammar can not be read, or a biased token does not exist.
+ */
+export async function prepareJob(
+  chat: ChatModel,
+  job: Job,
+): Promise<PreparedJob> {
+  checkContext(job.prompt.length, chat.contextLength, true);
+  const { constraint, sampling } = job;
+  const hasGrammar = constraint.kind === "grammar";
+  return {
+    ...job,
+    bias: biasOf(chat, sampling, hasGrammar),
+    grammar: hasGrammar
+      ? await createGrammarState(chat, constraint.text)
+      : undefined,
+  };
 }
 
 /** How an answer ended. */
@@ -43,7 +74,7 @@ export interface SlotProgress {
 }
 
 /** Shortest and longest stretch of a prompt that is evaluated without a look at the signal. */
-const MIN_PREFILL = 32;
+const MIN_PREFILL = 8;
 const PREFILL_TARGET_MS = 300;
 
 /**
@@ -61,18 +92,15 @@ const PREFILL_TARGET_MS = 300;
 export async function* generate(
   chat: ChatModel,
   sequence: LlamaContextSequence,
-  job: Job,
+  job: PreparedJob,
   progress: SlotProgress,
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<Written, void, void> {
   const { prompt, sampling, constraint } = job;
+  let { grammar } = job;
   const startedAt = clock.monotonic();
   const trigger = new GrammarTrigger(constraint);
-  let grammar: LlamaGrammarEvaluationState | undefined =
-    constraint.kind === "grammar"
-      ? await createGrammarState(chat, constraint.text)
-      : undefined;
   const cached = await reusePrefix(sequence, prompt);
   progress.cachedTokens = cached;
   const last = await prefill(
@@ -99,7 +127,7 @@ export async function* generate(
   let reason: StopReason = "length";
   const tokens = sequence.evaluate(last, {
     ...samplerOptions(chat, sampling, prompt, written),
-    ...biasOf(chat, sampling, constraint.kind === "grammar"),
+    ...job.bias,
     grammarEvaluationState: () => grammar,
     yieldEogToken: true,
   });

@@ -72,7 +72,7 @@ function chatHost(ready: ReadyState) {
  * for the start's token.
  *
  * @param options Token, clock and state.
- * @returns A handler for `Deno.serve`; it never rejects.
+ * @returns The handler; it never rejects.
  */
 export function createHandler(
   options: HandlerOptions,

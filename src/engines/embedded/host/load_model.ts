@@ -53,6 +53,10 @@ export interface LoadListener {
 
 const BATCH_SIZE = 512;
 const MAGIC = "GGUF";
+const VERSIONS: readonly number[] = [2, 3];
+/** Magic, version, number of tensors, number of metadata keys. */
+const HEADER_BYTES = 24;
+const MAX_ENTRIES = 1_000_000n;
 
 /** A model that can not be loaded, with a reason for people. */
 export class LoadError extends Error {
@@ -72,7 +76,7 @@ export async function loadModel(
   listener: LoadListener,
 ): Promise<LoadedModel> {
   const file = basename(options.modelPath);
-  await checkMagic(options.modelPath, file);
+  await checkHeader(options.modelPath, file);
   const problems: string[] = [];
   try {
     return await load(options, {
@@ -95,28 +99,42 @@ export async function loadModel(
   }
 }
 
-async function checkMagic(path: string, file: string): Promise<void> {
-  const magic = new Uint8Array(MAGIC.length);
+/**
+ * Look at a file's first bytes before others do: node-llama-cpp's reader spins
+ * on counts that are not there.
+ */
+async function checkHeader(path: string, file: string): Promise<void> {
+  const head = new Uint8Array(HEADER_BYTES);
+  let length = 0;
   try {
     using opened = await Deno.open(path, { read: true });
-    await opened.read(magic);
+    while (length < head.length) {
+      const count = await opened.read(head.subarray(length));
+      if (count === null) break;
+      length += count;
+    }
   } catch (problem) {
     const said = problem instanceof Error ? problem.name : String(problem);
     throw new LoadError(`Failed to open "${file}": ${said}`, {
       cause: problem,
     });
   }
-  if (new TextDecoder().decode(magic) !== MAGIC) {
-    throw new LoadError(
-      `Failed to load "${file}": it is no GGUF file; get the model again`,
-    );
-  }
+  const view = new DataView(head.buffer);
+  const isSound = length === head.length &&
+    new TextDecoder().decode(head.subarray(0, 4)) === MAGIC &&
+    VERSIONS.includes(view.getUint32(4, true)) &&
+    view.getBigUint64(8, true) <= MAX_ENTRIES &&
+    view.getBigUint64(16, true) <= MAX_ENTRIES;
+  if (isSound) return;
+  throw new LoadError(
+    `Failed to load "${file}": it is no GGUF file of version 2 or 3; get the model again`,
+  );
 }
 
 /** The most telling line of llama.cpp's log: the first that says what failed. */
 function lastProblem(lines: readonly string[]): string {
   const telling = lines.find((line) => /error|fail|corrupt|bounds/i.test(line));
-  return (telling ?? "").replace(/^\w+: /, "").trim().slice(0, 300);
+  return (telling ?? "").replace(/^(llama\.cpp )?(\w+: )+/, "").slice(0, 300);
 }
 
 async function load(

@@ -13,6 +13,7 @@ import { createHandler } from "./http.ts";
 import { type LoadedModel, LoadError, loadModel } from "./load_model.ts";
 import { type HostOptions, parseHostOptions } from "./options.ts";
 import { watchParent } from "./parent.ts";
+import { serveSocket } from "./socket_server.ts";
 
 /** The streams that tie an engine process to its parent. */
 export interface HostIo {
@@ -65,11 +66,8 @@ async function serve(
   const tell = (event: HostEvent) => events.write(JSON.stringify(event));
   const clock = createSystemClock();
   let state: HostState = { state: "loading", progress: 0 };
-  const server = Deno.serve(
-    {
-      path: options.socketPath,
-      onListen: () => tell({ event: "listening" }),
-    },
+  const server = await serveSocket(
+    options.socketPath,
     createHandler({
       token,
       clock,
@@ -77,6 +75,7 @@ async function serve(
       onFailure: (problem) => log.write(`Request failed: ${describe(problem)}`),
     }),
   );
+  tell({ event: "listening" });
   const startedAt = clock.monotonic();
   let told = 0;
   let model: LoadedModel;
@@ -107,8 +106,13 @@ async function serve(
     contextLength: model.contextLength,
     slots: state.state === "chat" ? state.host.pool.slots.length : 1,
   });
-  await server.finished;
-  throw new Error("The engine's socket was closed");
+  const closed = Promise.withResolvers<never>();
+  server.once("error", closed.reject);
+  server.once(
+    "close",
+    () => closed.reject(new Error("The engine's socket was closed")),
+  );
+  return await closed.promise;
 }
 
 function describe(problem: unknown): string {

@@ -41,7 +41,8 @@ export function numberExpression(bounds: NumberBounds): string | null {
   const { min, max } = bounds;
   const fraction = '("." [0-9]{1,15})?';
   if (min === null && max === null) {
-    return `${integerExpression(bounds)} ${fraction} ([eE] [-+]? [0-9]{1,2})?`;
+    const whole = integerExpression({ min: 0, max: null });
+    return `"-"? ${whole} ${fraction} ([eE] [-+]? [0-9]{1,2})?`;
   }
   if (min !== null && max !== null && min > max) return null;
   const parts: string[] = [];

@@ -1,9 +1,15 @@
 import type { LlamaContextSequence } from "node-llama-cpp";
 import type { Clock, Entropy } from "../../../platform/mod.ts";
-import { generate, type Job, sharedPrefix, type Written } from "./generate.ts";
-import type { SlotProgress } from "./generate.ts";
+import {
+  generate,
+  type Job,
+  type PreparedJob,
+  prepareJob,
+  sharedPrefix,
+  type SlotProgress,
+  type Written,
+} from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
-import { checkContext } from "./prompt.ts";
 import type { SlotLease, SlotPool } from "./slot_pool.ts";
 
 /** What answers of a chat model are made with. */
@@ -29,19 +35,19 @@ export interface RunningAnswer {
  * @param host The model and its slots.
  * @param job What to write.
  * @param signal Aborting it leaves the queue or stops the work.
- * @throws {RequestError} When the prompt does not fit, or the queue is full.
+ * @throws {RequestError} When the job does not fit the model, or the queue is full.
  */
 export async function startAnswer(
   host: ChatHost,
   job: Job,
   signal: AbortSignal,
 ): Promise<RunningAnswer> {
-  checkContext(job.prompt.length, host.chat.contextLength, true);
+  const prepared = await prepareJob(host.chat, job);
   const lease = await host.pool.acquire(
     (sequence) => sharedPrefix(sequence, job.prompt),
     signal,
   );
-  const rest = runLeased(host, lease, job, signal);
+  const rest = runLeased(host, lease, prepared, signal);
   const first = await rest.next();
   if (first.done) throw new Error("The answer ended before it began");
   // A client that leaves before anything reads the rest must free the slot too.
@@ -52,7 +58,7 @@ export async function startAnswer(
 async function* runLeased(
   host: ChatHost,
   lease: SlotLease<LlamaContextSequence>,
-  job: Job,
+  job: PreparedJob,
   signal: AbortSignal,
 ): AsyncGenerator<Written, void, void> {
   using held = lease;

@@ -15,6 +15,9 @@ export function encodeEvent(data: JsonValue): Uint8Array<ArrayBuffer> {
 /** The event that ends OpenAI's streams. */
 export const DONE_EVENT = "data: [DONE]\n\n";
 
+/** Events that wait for a slow reader; beyond them the engine waits for it too. */
+const MAX_WAITING_EVENTS = 4096;
+
 /**
  * Answer with a stream of events, each sent as soon as it is there.
  *
@@ -36,12 +39,9 @@ export function eventStream(
       onCancel();
       await events.return();
     },
-  }, { highWaterMark: 0 });
+  }, { highWaterMark: MAX_WAITING_EVENTS });
   return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache",
-    },
+    headers: { "content-type": "text/event-stream" },
   });
 }
 
