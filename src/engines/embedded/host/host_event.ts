@@ -31,6 +31,8 @@ export class LineWriter {
   #last: Promise<void> = Promise.resolve();
 
   /**
+   * Take a stream over.
+   *
    * @param stream Where the lines go.
    */
   constructor(stream: WritableStream<Uint8Array>) {
