@@ -83,26 +83,22 @@ async function main(args: readonly string[]): Promise<void> {
     members.find((member) => member.id === id)?.name ?? id;
 
   say(
-    "A streamed chat through each entry node, and one pinned to the other machine:",
+    "Streamed chats. The first on each node loads the model; from then on the node\nknows its own speed, and predictions get close:",
   );
   const answers: Answer[] = [];
   let streamed = true;
-  for (
-    const [entry, source] of [[anna, undefined], [ben, undefined], [
-      anna,
-      "node:ben",
-    ]] as const
-  ) {
+  for (const [entry, source] of tour(anna, ben)) {
     const result = await ask(entry, source);
     streamed &&= result.streamed && result.finished;
     const answer = toAnswer(entry.name, nameOf(result.servedBy), result);
     answers.push(answer);
+    const asked = source === undefined ? "" : `  (asked for ${source})`;
     say(
       `  ${answer.entry} → ${answer.servedBy}: ${answer.outputTokens} tokens, predicted ${
         ms(answer.predictedMs)
-      }, took ${ms(answer.actualMs)}${
-        source === undefined ? "" : `   (asked for ${source})`
-      }`,
+      }, took ${ms(answer.actualMs)}${asked}\n    “${
+        result.text.trim().slice(0, 60)
+      }…”`,
     );
   }
 
@@ -145,6 +141,20 @@ async function main(args: readonly string[]): Promise<void> {
   }
   say("anna stays up; Ctrl-C ends the demo.");
   await interrupted();
+}
+
+/** Who is asked, and where the answer may come from. */
+function tour(
+  anna: NodeProcess,
+  ben: NodeProcess,
+): readonly (readonly [NodeProcess, string | undefined])[] {
+  return [
+    [anna, "local"],
+    [ben, "local"],
+    [anna, undefined],
+    [ben, undefined],
+    [anna, "node:ben"],
+  ];
 }
 
 function ask(entry: NodeProcess, source: string | undefined) {
