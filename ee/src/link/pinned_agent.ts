@@ -21,6 +21,7 @@ export class PinnedAgent extends Agent {
   readonly #dial: Dial;
   readonly #clock: Clock;
   readonly #idle = new Map<Duplex, Disposable>();
+  readonly #watched = new WeakSet<Duplex>();
 
   constructor(dial: Dial, clock: Clock) {
     super({ keepAlive: true, maxSockets: MAX_SOCKETS });
@@ -40,12 +41,15 @@ export class PinnedAgent extends Agent {
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
+    if (!this.#watched.has(socket)) {
+      this.#watched.add(socket);
+      socket.once("close", () => this.#rouse(socket));
+    }
     this.#rouse(socket);
     this.#idle.set(
       socket,
       this.#clock.after(IDLE_LIMIT_MS, () => socket.destroy()),
     );
-    socket.once("close", () => this.#rouse(socket));
     return true;
   }
 

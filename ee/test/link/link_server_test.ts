@@ -4,9 +4,10 @@ import { connect as connectTcp } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
+import { createSystemClock, ManualClock } from "@covey/core/platform";
 import { LinkError } from "../../src/link/link_error.ts";
 import { ADMISSION_PATH, STATUS_PATH } from "../../src/link/link_server.ts";
-import type { MemberChannel } from "../../src/link/member_channel.ts";
+import { MemberChannel } from "../../src/link/member_channel.ts";
 import {
   attemptFrom,
   type LinkFixture,
@@ -227,12 +228,32 @@ Deno.test("MemberChannel sends nothing to a server that shows another key", asyn
   );
 });
 
+Deno.test("MemberChannel keeps one connection and frees it after 60 s of idling", async () => {
+  await using link = await openLink(own);
+  link.members.set(member.keyHash, member.id);
+  const clock = new ManualClock();
+  let connections = 0;
+  using channel = new MemberChannel({
+    keyHash: own.keyHash,
+    addresses: () => [{ host: "127.0.0.1", port: link.server.port }],
+    credentials: member,
+    clock,
+    onConnected: () => connections++,
+  });
+  for (let n = 0; n < 15; n++) await ask(channel, STATUS_PATH);
+  assert.equal(connections, 1);
+  await clock.advance(59_000);
+  await ask(channel, STATUS_PATH);
+  assert.equal(connections, 1);
+  await clock.advance(60_000);
+  await ask(channel, STATUS_PATH);
+  assert.equal(connections, 2);
+});
+
 Deno.test("MemberChannel says refused when nobody listens", async () => {
   const link = await openLink(own);
   const { port } = link.server;
   await link[Symbol.asyncDispose]();
-  const { MemberChannel } = await import("../../src/link/member_channel.ts");
-  const { createSystemClock } = await import("@covey/core/platform");
   using channel = new MemberChannel({
     keyHash: own.keyHash,
     addresses: () => [
