@@ -66,6 +66,7 @@ export type {
 } from "./metrics.ts";
 export type { InvalidModel, LocalModel, ModelInventory } from "./model.ts";
 export { escapeUnprintable } from "./printable.ts";
+export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {

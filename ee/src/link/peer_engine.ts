@@ -1,18 +1,19 @@
-import type {
-  Attempt,
-  Availability,
-  Engine,
-  EngineView,
-  Hop,
-  NodeId,
-  QueueReport,
-  StartResult,
-  WorkReport,
+import {
+  ageLoadState,
+  ageQueue,
+  type Attempt,
+  type Availability,
+  type Engine,
+  type EngineView,
+  type Hop,
+  type NodeId,
+  type QueueReport,
+  type StartResult,
+  type WorkReport,
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import { callAttempt } from "./attempt_call.ts";
 import type { MemberChannel } from "./member_channel.ts";
-import { ageLoadState, ageQueue } from "./queue_aging.ts";
 
 /** What is known of a peer now; its owner is the poller. */
 export interface PeerStanding {

@@ -1,4 +1,4 @@
-import type { LoadState, QueueReport } from "@covey/core/domain";
+import type { LoadState, QueueReport } from "./engine.ts";
 
 /**
  * Bring a queue report forward: what was expected to run has run, what waited
