@@ -17,8 +17,9 @@ import {
 } from "./link_fixture.ts";
 import { encodeAttempt } from "../../src/link/attempt_wire.ts";
 
-const [own, member, stranger] = await Promise.all([1, 2, 3].map(makeIdentity));
-if (!own || !member || !stranger) throw new Error("No identities");
+const own = await makeIdentity(1);
+const member = await makeIdentity(2);
+const stranger = await makeIdentity(3);
 
 interface Reply {
   readonly status: number;

@@ -25,8 +25,8 @@ import {
   openLink,
 } from "./link_fixture.ts";
 
-const [server, entry] = await Promise.all([1, 2].map(makeIdentity));
-if (!server || !entry) throw new Error("No identities");
+const server = await makeIdentity(1);
+const entry = await makeIdentity(2);
 const entryId = entry.id;
 
 const QUEUE: QueueReport = { slots: 2, runningMs: [100, 300], waitingMs: [50] };
@@ -72,7 +72,6 @@ function peerOn(
   clock: Clock = createSystemClock(),
   work = { report: reportWith(QUEUE), atMs: clock.monotonic() },
 ): Peer {
-  if (!entry || !server) throw new Error("No identities");
   link.members.set(entry.keyHash, entry.id);
   const channel = link.channel(entry, clock);
   const failures: string[] = [];
@@ -258,7 +257,7 @@ Deno.test("a link that breaks in the middle of a body is an error, never an end"
   const { engine, failures } = peerOn(link);
   const reader = (await openBody(engine)).body.getReader();
   assert.deepEqual((await reader.read()).value, new Uint8Array([1, 2]));
-  if (entry) link.server.expel(entry.keyHash);
+  link.server.expel(entry.keyHash);
   await assert.rejects(
     reader.read(),
     (error) => error instanceof Fault && error.code === "link_failed",
@@ -420,4 +419,38 @@ Deno.test("parseWorkReport leaves out what a newer version says and keeps the re
   for (const wrong of [null, 3, [], {}, { engines: [] }]) {
     assert.equal(parseWorkReport(wrong), undefined);
   }
+});
+
+Deno.test("a connection that dies under an attempt ends it, and no second arrival is run", async () => {
+  const arrivals: string[] = [];
+  const holder: { kill: () => void } = { kill: () => {} };
+  await using link = await openLink(server, (_engine, attempt) => {
+    if (attempt.dispatch === 1) {
+      return acceptWith(() => Promise.resolve(bodyOf([])))();
+    }
+    // What the router does with an id that it knows.
+    if (arrivals.includes(attempt.id)) {
+      return Promise.resolve({
+        kind: "refused",
+        reason: "duplicate_attempt",
+        message: "Known already",
+        retryAfterMs: null,
+      });
+    }
+    arrivals.push(attempt.id);
+    holder.kill();
+    return new Promise(() => {});
+  });
+  holder.kill = () => link.server.expel(entry.keyHash);
+  const { engine } = peerOn(link);
+  await readAll((await openBody(engine)).body);
+  const outcome = await engine.start(attemptFrom(entryId, 2), never).then(
+    (started) => started.kind === "refused" ? started.reason : started.kind,
+    (error) => error instanceof Fault ? error.code : String(error),
+  );
+  assert.ok(
+    outcome === "link_failed" || outcome === "duplicate_attempt",
+    outcome,
+  );
+  assert.equal(arrivals.length, 1);
 });
