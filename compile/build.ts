@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { PERMISSION_FLAGS } from "./permissions.ts";
 import { buildPortable } from "./portable.ts";
-import { run, stageSources } from "./stage.ts";
+import { ENTRY, run, stageProgram } from "./stage.ts";
 import { findTarget, hostTarget, type Target, TARGETS } from "./target.ts";
 
 const USAGE =
@@ -32,7 +32,7 @@ async function buildCompiled(
 ): Promise<void> {
   const stage = await Deno.makeTempDir({ prefix: "covey-compile-" });
   try {
-    await stageSources(root, stage, target);
+    await stageProgram(root, stage, target);
     const denort = Deno.env.get("DENORT_BIN");
     await run(
       [
@@ -41,13 +41,11 @@ async function buildCompiled(
         ...PERMISSION_FLAGS,
         "--target",
         target.triple,
-        // The gates check types; here the development types are not installed.
-        "--no-check",
         "--include",
         "node_modules",
         "--output",
         out,
-        "ee/main.ts",
+        ENTRY,
       ],
       stage,
       denort === undefined ? {} : { DENORT_BIN: denort },

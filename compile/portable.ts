@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createHash } from "node:crypto";
 import { PERMISSION_FLAGS } from "./permissions.ts";
-import { run, stageSources } from "./stage.ts";
+import { run, stageProgram } from "./stage.ts";
 import type { Target } from "./target.ts";
 
 /**
@@ -20,7 +20,7 @@ export async function buildPortable(
   const work = await Deno.makeTempDir({ prefix: "covey-portable-" });
   try {
     const unpacked = join(work, "unpacked");
-    await stageSources(root, join(unpacked, "app"), target);
+    await stageProgram(root, join(unpacked, "app"), target);
     await Deno.copyFile(
       await fetchRuntime(target, work),
       join(unpacked, "deno"),

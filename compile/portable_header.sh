@@ -30,4 +30,4 @@ if [ ! -e "$home/.complete" ]; then
   trap - EXIT HUP INT TERM
 fi
 export DENO_NO_UPDATE_CHECK=1 DENO_DIR="$home/.deno"
-exec "$home/deno" run @FLAGS@ --config "$home/app/deno.json" "$home/app/ee/main.ts" "$@"
+exec "$home/deno" run @FLAGS@ --config "$home/app/deno.json" "$home/app/main.js" "$@"

@@ -1,68 +1,88 @@
 import { join } from "node:path";
 import type { Target } from "./target.ts";
 
-/** Imports that only tests and benchmarks use; they stay out of what ships. */
-const DEVELOPMENT_IMPORTS = ["fast-check", "openai", "@types/node"];
+/**
+ * Packages that stay packages: one brings libraries and loads them by its own
+ * paths, the other runs programs by its own. All else is bundled.
+ */
+const KEPT_PACKAGES = ["node-llama-cpp", "systeminformation"];
 
-/** What ships, relative to the checkout. */
-const SHIPPED = [
-  "mod.ts",
-  "src",
-  "package.json",
-  "deno.lock",
-  "LICENSE",
-  "ee/mod.ts",
-  "ee/main.ts",
-  "ee/src",
-  "ee/LICENSE",
-];
+/** Licences that go where the program goes. */
+const LICENCES = ["LICENSE", "ee/LICENSE"];
+
+/** Name of the program's first module in a staged folder. */
+export const ENTRY = "main.js";
 
 /**
- * Lay out a folder that holds the program's sources and nothing else, with the
- * packages of one target alone: what a build embeds is what lies here.
+ * Lay out a folder that holds the program and nothing else: its modules as few
+ * bundles, loaded on first use as in the sources, and beside them the packages
+ * of one target alone. What a build embeds is what lies here. Bundles start
+ * faster than sources and take about 15 MB less memory.
  *
  * @param root The checkout.
  * @param stage The folder to make; it must be empty.
  * @param target Whose packages to install.
  */
-export async function stageSources(
+export async function stageProgram(
   root: string,
   stage: string,
   target: Target,
 ): Promise<void> {
   await Deno.mkdir(join(stage, "ee"), { recursive: true });
-  for (const path of SHIPPED) await copy(join(root, path), join(stage, path));
-  for (const file of ["deno.json", "ee/deno.json"]) {
-    const config = JSON.parse(await Deno.readTextFile(join(root, file)));
-    for (const name of DEVELOPMENT_IMPORTS) delete config.imports?.[name];
-    for (const key of ["tasks", "lint", "fmt", "test"]) delete config[key];
-    await Deno.writeTextFile(join(stage, file), JSON.stringify(config));
-  }
-  const { os, arch } = target.npm;
   await run([
     Deno.execPath(),
-    "install",
+    "bundle",
     "--quiet",
-    "--os",
-    os,
-    "--arch",
-    arch,
-    "--entrypoint",
+    "--platform",
+    "deno",
+    "--code-splitting",
+    ...KEPT_PACKAGES.flatMap((name) => ["--external", name]),
+    "--outdir",
+    stage,
     "ee/main.ts",
-  ], stage);
+  ], root);
+  for (const path of LICENCES) {
+    await Deno.copyFile(join(root, path), join(stage, path));
+  }
+  await describePackages(root, stage);
+  await writeConfig(root, stage, "auto");
+  const { os, arch } = target.npm;
+  await run(
+    [Deno.execPath(), "install", "--quiet", "--os", os, "--arch", arch],
+    stage,
+  );
   await keepEngineOf(target, stage);
-  await useInstalledPackages(join(stage, "deno.json"));
+  // From here on the packages are taken as they lie there: the runtime would
+  // install again what was taken out, and ask its cache what a registry said.
+  await writeConfig(root, stage, "manual");
 }
 
-/**
- * Have the staged program take its packages from its own folder as they lie
- * there: without this, the runtime would install again what was taken out, and
- * look in its cache what a registry said.
- */
-async function useInstalledPackages(path: string): Promise<void> {
-  const config = JSON.parse(await Deno.readTextFile(path));
-  config.nodeModulesDir = "manual";
-  await Deno.writeTextFile(path, JSON.stringify(config));
+/** Write the staged folder's own package.json: the kept packages, as pinned in the checkout. */
+async function describePackages(root: string, stage: string): Promise<void> {
+  const { imports } = await readJson(join(root, "deno.json"));
+  const { overrides } = await readJson(join(root, "package.json"));
+  const dependencies = Object.fromEntries(
+    KEPT_PACKAGES.map((name) => [
+      name,
+      String(imports[name]).slice(`npm:${name}@`.length),
+    ]),
+  );
+  await Deno.writeTextFile(
+    join(stage, "package.json"),
+    JSON.stringify({ private: true, dependencies, overrides }),
+  );
+}
+
+async function writeConfig(
+  root: string,
+  stage: string,
+  nodeModulesDir: "auto" | "manual",
+): Promise<void> {
+  const { unstable } = await readJson(join(root, "deno.json"));
+  await Deno.writeTextFile(
+    join(stage, "deno.json"),
+    JSON.stringify({ nodeModulesDir, unstable }),
+  );
 }
 
 /**
@@ -115,11 +135,7 @@ export async function run(
   );
 }
 
-async function copy(from: string, to: string): Promise<void> {
-  const info = await Deno.stat(from);
-  if (info.isFile) return await Deno.copyFile(from, to);
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name } of Deno.readDir(from)) {
-    await copy(join(from, name), join(to, name));
-  }
+// deno-lint-ignore no-explicit-any -- the checkout's own files, whose shape this script shares
+async function readJson(path: string): Promise<any> {
+  return JSON.parse(await Deno.readTextFile(path));
 }
