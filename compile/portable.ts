@@ -4,6 +4,14 @@ import { PERMISSION_FLAGS } from "./permissions.ts";
 import { run, stageProgram } from "./stage.ts";
 import type { Target } from "./target.ts";
 
+/** A code cache would cost the first start 40 MB and save later ones little. */
+const RUN_FLAGS = [
+  "--no-lock",
+  "--cached-only",
+  "--no-code-cache",
+  ...PERMISSION_FLAGS,
+];
+
 /**
  * Build Covey as one self-extracting file from the runtime's own binary as npm
  * has it: for where `deno compile` finds no `denort` to build on.
@@ -81,7 +89,7 @@ export function fillHeader(template: string, digest: string): string {
     .replace("@DIGEST@", digest)
     .replace(
       "@FLAGS@",
-      ["--no-lock", "--cached-only", ...PERMISSION_FLAGS].join(" "),
+      RUN_FLAGS.join(" "),
     );
   const width = "@HEADER_BYTES@".length;
   const length = new TextEncoder().encode(filled).length;
