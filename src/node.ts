@@ -152,14 +152,14 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     );
   }
 
-  const alone: MemberView = {
+  const alone = (): MemberView => ({
     ...self,
     self: true,
     health: "healthy",
-    draining: false,
+    draining: router.isDraining(),
     addresses: [],
     version,
-  };
+  });
   const ready = (): Readiness => ({ kind: "ready" });
   const api = createApi({
     router,
@@ -168,7 +168,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     log: log.child("api"),
     metrics,
     renderMetrics: () => metrics.render(),
-    members: () => joined.cluster?.members() ?? [alone],
+    members: () => joined.cluster?.members() ?? [alone()],
     clusterId: () => joined.cluster?.id() ?? null,
     hasCluster: config.cluster !== null,
     ready,

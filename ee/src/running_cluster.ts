@@ -169,7 +169,7 @@ export class RunningCluster implements AsyncDisposable {
         id: identity.id,
         self: true,
         health: "healthy",
-        draining: false,
+        draining: host.router.report().draining ?? false,
         addresses: hosts.map((one) =>
           formatAddress({ host: one, port: this.#port })
         ),
@@ -290,7 +290,7 @@ export class RunningCluster implements AsyncDisposable {
       bootId: this.#bootId,
       name: host.node.name,
       linkPort: this.#port,
-      draining: false,
+      draining: host.router.report().draining ?? false,
       rows: rowsDigest === this.#membership.digest
         ? []
         : this.#membership.rows(),

@@ -18,7 +18,13 @@ export const CAPABILITIES: readonly Capability[] = [
 ];
 
 /** What a single request may need beyond its capability. */
-export type ModelFeature = "tools" | "vision" | "json_schema" | "logprobs";
+export type ModelFeature =
+  | "tools"
+  | "vision"
+  | "json_schema"
+  | "logprobs"
+  /** Goes on with an answer that another engine began (see `Resume`). */
+  | "resume";
 
 /** All features. */
 export const MODEL_FEATURES: readonly ModelFeature[] = [
@@ -26,4 +32,5 @@ export const MODEL_FEATURES: readonly ModelFeature[] = [
   "vision",
   "json_schema",
   "logprobs",
+  "resume",
 ];

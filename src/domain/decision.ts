@@ -25,6 +25,8 @@ export interface CandidateRecord {
   readonly terms: Terms;
   /** What sensors, health and recent observations scale the sum by. */
   readonly factor: number;
+  /** Prompt tokens that were taken to be in its cache; absent for none. */
+  readonly cachedTokens?: number;
 }
 
 /** How an attempt ended. */
@@ -34,7 +36,9 @@ export type AttemptOutcome =
   | "refused"
   | "failed"
   | "broken_off"
-  | "cancelled";
+  | "cancelled"
+  /** Taken back before it started, because another engine was free sooner. */
+  | "withdrawn";
 
 /** One attempt of a decision. Times count from the request's arrival. */
 export interface AttemptRecord {
@@ -48,6 +52,12 @@ export interface AttemptRecord {
   readonly outcome: AttemptOutcome;
   /** What went wrong, or null. */
   readonly reason: string | null;
+  /** Completion time predicted for this attempt alone, in milliseconds. */
+  readonly predictedMs?: number;
+  /** Output tokens that the client had when this attempt went on with the answer. */
+  readonly resumedAtTokens?: number;
+  /** Inputs of a request whose inputs were divided: first and count. */
+  readonly part?: { readonly from: number; readonly count: number };
 }
 
 /** What came of a decision. */

@@ -47,6 +47,22 @@ export interface Offer {
   readonly device: string;
   readonly queue: QueueReport;
   readonly rates: Rates;
+  /** Models that a load of this one would push out of memory; absent for none. */
+  readonly evicts?: readonly Eviction[];
+}
+
+/** A warm model that would have to go for another one. */
+export interface Eviction {
+  /** The engine's own name for it. */
+  readonly model: string;
+  /** What loading it again takes. */
+  readonly reloadMs: number;
+  /** Since its last use. */
+  readonly idleMs: number;
+  /** Idle time after which it would be unloaded anyway; absent for never. */
+  readonly keepMs?: number;
+  /** Chance, from 0 to 1, that it is asked for again before that; absent where nobody counted. */
+  readonly reuseChance?: number;
 }
 
 /** Whether an engine may be asked at all. */
@@ -74,6 +90,14 @@ export interface EngineView {
   readonly dispatchesSeen: number;
 }
 
+/** What another engine wrote of an answer before it broke off. */
+export interface Resume {
+  /** Text that the client has already. */
+  readonly text: string;
+  /** Output tokens of it. */
+  readonly tokens: number;
+}
+
 /** One try at one engine. */
 export interface Attempt {
   readonly id: AttemptId;
@@ -88,6 +112,14 @@ export interface Attempt {
   readonly expectedOutputTokens: number;
   /** Completion time the entry predicted, in milliseconds. */
   readonly predictedMs: number;
+  /** Prompt tokens the entry expects to be in the engine's cache; absent for none. */
+  readonly cachedTokens?: number;
+  /**
+   * Goes to engines that offer `resume` alone. They take the prompt and this
+   * text as what to prefill, answer with what follows it, and report the usage
+   * of the whole answer: the prompt alone, and these tokens with the new ones.
+   */
+  readonly resume?: Resume;
 }
 
 /** What an engine answered: a status, and bytes of the internal dialect. */
@@ -112,6 +144,13 @@ export type StartResult =
      * @throws {Fault} When the engine fails before it answered.
      */
     answer(): Promise<EngineAnswer>;
+    /**
+     * Take the attempt back before it has started. Resolves within a second;
+     * absent where the engine has no queue that can give it back.
+     *
+     * @returns Whether it left the queue unstarted; false when it has started or ended.
+     */
+    withdraw?(): Promise<boolean>;
   }
   | {
     readonly kind: "refused";
@@ -141,6 +180,8 @@ export interface Engine {
   readonly nodeName: string;
   /** Name of the engine, unique on its node. */
   readonly id: string;
+  /** Whether its node may run a short request of its own on it to learn its speed; absent for no. */
+  readonly isMeasurable?: boolean;
   /** A fresh view. Cheap: called for every placement. */
   view(): EngineView;
   /**

@@ -29,11 +29,13 @@ export type {
   Engine,
   EngineAnswer,
   EngineView,
+  Eviction,
   Hop,
   LoadState,
   Offer,
   QueueReport,
   Refusal,
+  Resume,
   StartResult,
 } from "./engine.ts";
 export { Fault, type FaultCode, type FaultDetail, faultOf } from "./fault.ts";
@@ -64,13 +66,21 @@ export type {
   Labels,
   Metrics,
 } from "./metrics.ts";
-export type { InvalidModel, LocalModel, ModelInventory } from "./model.ts";
+export type {
+  InvalidModel,
+  LocalModel,
+  ModelInventory,
+  ModelSet,
+} from "./model.ts";
 export { escapeUnprintable } from "./printable.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {
+  BreakerState,
+  EngineStanding,
   ModelListing,
+  NodeStanding,
   RoutedAnswer,
   Router,
   WorkReport,

@@ -24,6 +24,14 @@ export interface InvalidModel {
   readonly reason: string;
 }
 
+/** Names that an operator declared to mean one model, with fallbacks. */
+export interface ModelSet {
+  /** What callers ask for; `*` stands for any text. */
+  readonly name: string;
+  /** Sets of engines' names for it, the one to use first at the front; `*` stands for any text. */
+  readonly tiers: readonly (readonly string[])[];
+}
+
 /** What the models folder holds. One writer: the store. */
 export interface ModelInventory {
   /** Sound models, sorted by name. */

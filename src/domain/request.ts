@@ -30,4 +30,6 @@ export interface InferenceRequest {
   readonly conversation: string | null;
   /** Opaque tag of the caller, for fairness; never a key. */
   readonly client: string;
+  /** Whether another engine may go on where a stream breaks off; absent for no. */
+  readonly resumable?: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Capability } from "./capability.ts";
 import type { DecisionRecord } from "./decision.ts";
-import type { Attempt, Offer, StartResult } from "./engine.ts";
+import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
 import type { InferenceRequest } from "./request.ts";
 
@@ -42,6 +42,31 @@ export interface WorkReport {
   }[];
   /** Per entry node, the highest dispatch number this node has taken. */
   readonly dispatchesSeen: Readonly<Record<NodeId, number>>;
+  /** Whether it takes no more work; absent for no. */
+  readonly draining?: boolean;
+}
+
+/** A breaker's state, for people. */
+export type BreakerState = "closed" | "open" | "half_open";
+
+/** How this entry node's attempts fare at one engine. */
+export interface EngineStanding {
+  readonly engine: string;
+  readonly breaker: BreakerState;
+  /** How long it rests after a 429, in milliseconds; 0 for not at all. */
+  readonly restsForMs: number;
+  readonly availability: Availability;
+}
+
+/** How this entry node's attempts fare at one node. */
+export interface NodeStanding {
+  readonly node: NodeId;
+  readonly nodeName: string;
+  /** Of the link to it. */
+  readonly breaker: BreakerState;
+  readonly engines: readonly EngineStanding[];
+  /** Attempts that run or wait there, of whatever entry, as far as is known. */
+  readonly inFlight: number;
 }
 
 /** The one dispatcher, as the API and the cluster see it. */
@@ -70,6 +95,15 @@ export interface Router {
   models(): readonly ModelListing[];
   /** What this node's own engines offer, for its peers. */
   report(): WorkReport;
+  /** Every node with engines, this one first, as this node's attempts fared there. */
+  standing(): readonly NodeStanding[];
+  /**
+   * Take no more work on this node's engines, or take it again. What runs is
+   * finished; requests that come to this node go to its peers.
+   */
+  drain(draining: boolean): void;
+  /** Whether this node drains. */
+  isDraining(): boolean;
   /** A decision that is still in the bounded log, newest state. */
   decision(id: DecisionId): DecisionRecord | undefined;
 }

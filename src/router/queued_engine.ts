@@ -25,6 +25,8 @@ export interface QueuedEngineOptions {
   readonly queues: DeviceQueues;
   /** Attempts that may wait per model. */
   readonly maxQueue: number;
+  /** Whether this node takes no more work. */
+  readonly isDraining?: () => boolean;
 }
 
 /**
@@ -70,7 +72,10 @@ export class QueuedEngine implements Engine, Disposable {
     const view = this.#raw.view();
     const reports = new Map<string, QueueReport>();
     const offers = view.offers.map((offer) => this.#dressed(offer, reports));
-    return { ...view, offers, dispatchesSeen: Infinity };
+    const availability = this.#options.isDraining?.() === true
+      ? { kind: "unavailable", reason: "This node is draining" } as const
+      : view.availability;
+    return { ...view, availability, offers, dispatchesSeen: Infinity };
   }
 
   /**

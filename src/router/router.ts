@@ -9,6 +9,7 @@ import {
   type Metrics,
   type ModelListing,
   type NodeId,
+  type NodeStanding,
   type RoutedAnswer,
   type Router,
   type StartResult,
@@ -27,6 +28,7 @@ import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
 import { RouterMetrics } from "./router_metrics.ts";
 import { SeenDispatches } from "./seen_dispatches.ts";
+import { listStandings } from "./standing_list.ts";
 import { Standings } from "./standings.ts";
 
 /** What a router is made of. */
@@ -74,13 +76,19 @@ class EngineRouter implements OwnedRouter {
   readonly #seen = new SeenDispatches();
   readonly #sessions = new Set<AnswerSession>();
   #isClosed = false;
+  #isDraining = false;
 
   constructor(options: RouterOptions) {
     const { self, policy, clock, entropy, maxQueue, metrics } = options;
     this.#options = options;
     this.#queues = new DeviceQueues(clock);
     this.#local = options.localEngines.map((raw) =>
-      new QueuedEngine(raw, { clock, queues: this.#queues, maxQueue })
+      new QueuedEngine(raw, {
+        clock,
+        queues: this.#queues,
+        maxQueue,
+        isDraining: () => this.#isDraining,
+      })
     );
     this.#context = {
       self: self.id,
@@ -128,6 +136,7 @@ class EngineRouter implements OwnedRouter {
     signal: AbortSignal,
   ): Promise<StartResult> {
     if (this.#isClosed) return refused("draining", "is shutting down");
+    if (this.#isDraining) return refused("draining", "is draining");
     const nowMs = this.#context.clock.monotonic();
     if (!this.#memory.admit(attempt.id, nowMs)) {
       return refused("duplicate_attempt", `has seen ${attempt.id} before`);
@@ -151,7 +160,21 @@ class EngineRouter implements OwnedRouter {
         offers: engine.view().offers,
       })),
       dispatchesSeen: this.#seen.snapshot(),
+      draining: this.#isDraining,
     };
+  }
+
+  standing(): readonly NodeStanding[] {
+    const { standings, clock } = this.#context;
+    return listStandings(this.#engines(), standings, clock.monotonic());
+  }
+
+  drain(draining: boolean): void {
+    this.#isDraining = draining;
+  }
+
+  isDraining(): boolean {
+    return this.#isDraining;
   }
 
   decision(id: DecisionId): DecisionRecord | undefined {

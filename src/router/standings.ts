@@ -1,4 +1,4 @@
-import type { NodeId } from "../domain/mod.ts";
+import type { BreakerState, NodeId } from "../domain/mod.ts";
 import {
   type Breaker,
   breakerAdmits,
@@ -48,6 +48,22 @@ export class Standings {
     }
     const member = this.#standings.get(engine.node);
     return barOf(own, nowMs) ?? barOf(member, nowMs);
+  }
+
+  /** How long an engine still rests after a 429, in milliseconds; 0 for not at all. */
+  restsForMs(engine: EnginePlace, nowMs: number): number {
+    const untilMs = this.#standings.get(engine.key)?.restsUntilMs ?? 0;
+    return Math.max(0, untilMs - nowMs);
+  }
+
+  /** State of an engine's own breaker. */
+  engineBreaker(engine: EnginePlace, nowMs: number): BreakerState {
+    return stateOf(this.#standings.get(engine.key), nowMs);
+  }
+
+  /** State of the breaker that covers all engines of a member. */
+  memberBreaker(node: NodeId, nowMs: number): BreakerState {
+    return stateOf(this.#standings.get(node), nowMs);
   }
 
   /** Let an attempt through; a half-open breaker counts it as its probe. */
@@ -140,4 +156,12 @@ function barOf(standing: Standing | undefined, nowMs: number): Bar | null {
   if (breakerAdmits(breaker, nowMs)) return null;
   const retryInMs = breaker.state === "open" ? breaker.untilMs - nowMs : 1000;
   return { kind: "breaker_open", retryInMs };
+}
+
+/** An open breaker whose time is over waits for a probe: to people it is half open. */
+function stateOf(standing: Standing | undefined, nowMs: number): BreakerState {
+  const breaker = standing?.breaker ?? CLOSED_BREAKER;
+  return breaker.state === "open" && breaker.untilMs <= nowMs
+    ? "half_open"
+    : breaker.state;
 }

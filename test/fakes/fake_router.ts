@@ -5,6 +5,7 @@ import {
   type InferenceRequest,
   type ModelListing,
   type NodeId,
+  type NodeStanding,
   type RoutedAnswer,
   type Router,
 } from "../../src/domain/mod.ts";
@@ -71,6 +72,21 @@ export class FakeRouter implements Router {
 
   models(): readonly ModelListing[] {
     return this.listings;
+  }
+
+  standings: readonly NodeStanding[] = [];
+  draining = false;
+
+  standing(): readonly NodeStanding[] {
+    return this.standings;
+  }
+
+  drain(draining: boolean): void {
+    this.draining = draining;
+  }
+
+  isDraining(): boolean {
+    return this.draining;
   }
 
   report(): never {
