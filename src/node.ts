@@ -172,6 +172,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     clusterId: () => joined.cluster?.id() ?? null,
     hasCluster: config.cluster !== null,
     ready,
+    problemWith: (model) =>
+      store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
     self,
   });

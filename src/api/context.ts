@@ -29,6 +29,8 @@ export interface ApiOptions {
   readonly clusterId: () => string | null;
   readonly hasCluster: boolean;
   readonly ready: () => Readiness;
+  /** Why a file of that name in the models folder is no usable model, or null. */
+  readonly problemWith?: (model: string) => string | null;
   readonly access: AccessRules;
   readonly self: { readonly id: NodeId; readonly name: string };
   /** Most bytes of a request's body; 64 MiB unless told otherwise. */

@@ -1,3 +1,4 @@
+import { Fault } from "../domain/mod.ts";
 import { BODY_BOUNDS, type BodyBounds } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { readJsonObject } from "./json_body.ts";
@@ -15,7 +16,10 @@ import { settleSource } from "./request_source.ts";
  * @returns The handler.
  */
 export function createInferenceHandler(
-  options: Pick<ApiOptions, "router" | "clock" | "bodyLimitBytes">,
+  options: Pick<
+    ApiOptions,
+    "router" | "clock" | "bodyLimitBytes" | "problemWith"
+  >,
   load: () => Promise<RequestParser>,
 ): Handler {
   const { router, clock } = options;
@@ -35,7 +39,27 @@ export function createInferenceHandler(
     );
     const parse = await load();
     const asked = parse(body, { source, conversation, client });
-    const routed = await router.route(asked, request.signal);
+    const routed = await router.route(asked, request.signal)
+      .catch((thrown) => {
+        throw explain(thrown, asked.model, options);
+      });
     return await respondWith(routed, asked, clock.now());
   };
+}
+
+/** A model that is missing because its file is broken: say so, with the remedy. */
+function explain(
+  thrown: unknown,
+  model: string,
+  { problemWith }: Pick<ApiOptions, "problemWith">,
+): unknown {
+  if (!(thrown instanceof Fault && thrown.code === "model_not_found")) {
+    return thrown;
+  }
+  const problem = problemWith?.(model) ?? null;
+  return problem === null ? thrown : new Fault(
+    "model_not_found",
+    `The model "${model}" cannot be used: ${problem}`,
+    { param: "model", cause: thrown },
+  );
 }

@@ -215,6 +215,25 @@ Deno.test("handle turns each fault into its status and says who spoke", async ()
   }
 });
 
+Deno.test("GGF-03 handle says why a model is missing when its file is broken", async () => {
+  const { api, router } = apiUnderTest({
+    problemWith: (model) => model === "cut" ? "The file is truncated" : null,
+  });
+  router.answer = () => {
+    throw new Fault("model_not_found", "said to the caller");
+  };
+  for (
+    const [model, message] of [
+      ["cut", 'The model "cut" cannot be used: The file is truncated'],
+      ["other", "said to the caller"],
+    ]
+  ) {
+    const response = await api.handle(post(PATH, { ...CHAT, model }), LOOPBACK);
+    assert.equal(response.status, 404);
+    assert.equal((await errorOf(response)).message, message);
+  }
+});
+
 Deno.test("handle hides what it did not foresee and logs it under an id", async () => {
   const { api, router, log } = apiUnderTest();
   router.answer = () => {
