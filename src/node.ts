@@ -133,6 +133,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       peers: () => joined.cluster?.engines() ?? [],
       policy: config.routing,
       maxQueue: config.maxQueue,
+      keepAliveMs: config.keepAliveMs,
       clock,
       entropy,
       log: log.child("router"),

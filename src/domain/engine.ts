@@ -49,6 +49,8 @@ export interface Offer {
   readonly rates: Rates;
   /** Models that a load of this one would push out of memory; absent for none. */
   readonly evicts?: readonly Eviction[];
+  /** Prompts whose evaluated state it keeps for reuse; absent for one a slot. */
+  readonly cachedPrompts?: number;
 }
 
 /** A warm model that would have to go for another one. */

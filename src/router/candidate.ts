@@ -27,6 +27,8 @@ export interface EngineSnapshot {
   unseenMs(device: string): readonly number[];
   /** What keeps it from being used now, or null. */
   readonly bar: Bar | null;
+  /** Tokens of the prompt that one of its models is taken to have cached; absent for none. */
+  cachedTokens?(model: string): number;
 }
 
 /** The part of a request that a placement rests on. */
@@ -47,6 +49,8 @@ export interface Candidate {
   readonly estimate: Estimate;
   /** Why it is not eligible, or null. */
   readonly unfit: Unfit | null;
+  /** Tokens of the prompt that are taken to be cached there. */
+  readonly cachedTokens: number;
 }
 
 /** Why a candidate cannot serve a request. */

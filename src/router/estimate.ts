@@ -14,6 +14,8 @@ export interface Work {
   readonly promptTokens: number;
   /** Output tokens to reckon with; without meaning where the capability decodes nothing. */
   readonly outputTokens: number;
+  /** Prompt tokens that need no prefill where the model is warm; absent for none. */
+  readonly cachedTokens?: number;
 }
 
 /** What a completion time is predicted from. */
@@ -68,7 +70,7 @@ export function estimate(input: EstimateInput): Estimate {
     loadMs: loadMsOf(offer, waitMs),
     // An offer does not say yet what its device would have to evict.
     evictionMs: 0,
-    prefillMs: prefillMsOf(offer.rates, work.promptTokens),
+    prefillMs: prefillMsOf(offer, work),
     decodeMs: work.outputTokens * tpotMs,
     hopMs: hop.medianMs,
   };
@@ -102,8 +104,7 @@ export function serviceMs(
   const decodeMs = decodes(work.capability)
     ? work.outputTokens * tpotAt(offer.rates, concurrency)
     : 0;
-  return loadMsOf(offer, 0) + prefillMsOf(offer.rates, work.promptTokens) +
-    decodeMs;
+  return loadMsOf(offer, 0) + prefillMsOf(offer, work) + decodeMs;
 }
 
 /**
@@ -123,10 +124,14 @@ export function decodes(capability: Capability): boolean {
   return capability === "chat" || capability === "completion";
 }
 
-function prefillMsOf(rates: Rates, promptTokens: number): number {
-  return promptTokens > 0
-    ? promptTokens / rates.prefillTokensPerSecond * 1000
-    : 0;
+/** What is cached went with the weights when they were unloaded. */
+function prefillMsOf(
+  { rates, state }: Offer,
+  { promptTokens, cachedTokens }: Work,
+): number {
+  const cached = state.kind === "warm" ? cachedTokens ?? 0 : 0;
+  const tokens = promptTokens - cached;
+  return tokens > 0 ? tokens / rates.prefillTokensPerSecond * 1000 : 0;
 }
 
 /** A load that is under way goes on while the newcomer waits for its slot. */

@@ -79,12 +79,16 @@ function weighed(input: PlaceInput): Candidate[] {
   for (const engine of input.engines) {
     const offer = offerOf(engine, demand.model, demand.capability);
     if (offer === undefined) continue;
+    const cachedTokens = offer.state.kind === "warm"
+      ? engine.cachedTokens?.(offer.model) ?? 0
+      : 0;
     candidates.push({
       engine,
       offer,
       unfit: unfitness(demand, engine, offer, self),
+      cachedTokens,
       estimate: estimate({
-        work,
+        work: { ...work, cachedTokens },
         offer,
         availability: engine.view.availability,
         hop: engine.view.hop,
@@ -140,7 +144,7 @@ function recordOf(
   chosen: Candidate | undefined,
   self: NodeId,
 ): CandidateRecord {
-  const { engine, offer, estimate, unfit } = candidate;
+  const { engine, offer, estimate, unfit, cachedTokens } = candidate;
   return {
     node: engine.node,
     nodeName: engine.nodeName,
@@ -151,6 +155,7 @@ function recordOf(
     estimateMs: estimate.estimateMs,
     terms: estimate.terms,
     factor: estimate.factor,
+    ...(cachedTokens > 0 ? { cachedTokens } : {}),
   };
 }
 

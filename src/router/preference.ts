@@ -68,7 +68,7 @@ function shouldLeave(
   }
 }
 
-/** Among equals this node comes first, else the seed draws. */
+/** Among equals the one with most of the prompt cached comes first, then this node, else the seed draws. */
 function soonestFirst(
   candidates: readonly Candidate[],
   preference: Preference,
@@ -77,7 +77,9 @@ function soonestFirst(
   const best = sorted[0];
   if (best === undefined) return sorted;
   const withinMs = best.estimate.placementMs * TIE;
-  const equals = sorted.filter((one) => one.estimate.placementMs <= withinMs);
+  const near = sorted.filter((one) => one.estimate.placementMs <= withinMs);
+  const cached = Math.max(...near.map((one) => one.cachedTokens));
+  const equals = near.filter((one) => one.cachedTokens === cached);
   const first = equals.find(isOn(preference.self)) ??
     equals[seededChoice(preference.seed, equals.length)] ?? best;
   return first === best

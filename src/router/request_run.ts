@@ -18,9 +18,13 @@ import { type DecisionLog, newDecisionId } from "./decision_log.ts";
 import { demandOf } from "./demand.ts";
 import type { DispatchLedger } from "./dispatch_ledger.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
+import type { FreeSlotBell } from "./free_slot_bell.ts";
 import type { LengthBook } from "./length_book.ts";
 import { place, type Placement } from "./place.ts";
+import { placeOf, type PrefixBook } from "./prefix_book.ts";
+import { type PrefixChain, prefixChain } from "./prefix_chain.ts";
 import type { Policy } from "./preference.ts";
+import { RequestMoves } from "./request_moves.ts";
 import type { RouterMetrics } from "./router_metrics.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
 import type { Pass, Standings } from "./standings.ts";
@@ -36,8 +40,14 @@ export interface RunContext {
   readonly ledger: DispatchLedger;
   readonly standings: Standings;
   readonly lengths: LengthBook;
+  readonly prefixes: PrefixBook;
+  /** Digests of prompts are made with it. */
+  readonly prefixKey: Uint8Array;
+  /** How long an idle model is taken to stay loaded, and what it cached with it. */
+  readonly keepAliveMs: number;
   readonly decisions: DecisionLog;
   readonly metrics: RouterMetrics;
+  readonly bell: FreeSlotBell;
   /** This node's engines behind their queues, and the peers'. */
   engines(): readonly Engine[];
 }
@@ -53,6 +63,13 @@ interface Sent {
   readonly sentAtMs: number;
 }
 
+/** Candidates as they are at one moment. */
+interface Weighed {
+  readonly demand: Demand;
+  readonly engines: ReadonlyMap<string, Engine>;
+  readonly placement: Placement;
+}
+
 /**
  * One request's way through the router's state: places it, begins and settles
  * its attempts, and writes down what came of it.
@@ -65,7 +82,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
   readonly #seed: number;
   readonly #arrivedAtMs: number;
   readonly #tried = new Set<string>();
+  readonly #moves: RequestMoves;
   #last: Sent | null = null;
+  readonly #chain: PrefixChain | null;
   #ttftMs: number | null = null;
 
   /**
@@ -79,15 +98,41 @@ export class RequestRun implements LoopEffects, SessionEvents {
     this.id = newDecisionId(context.clock.now(), context.entropy);
     this.#seed = Math.floor(context.entropy.float() * 2 ** 32);
     this.#arrivedAtMs = context.clock.monotonic();
+    this.#moves = new RequestMoves({
+      ...context,
+      weigh: (current) => this.#weigh(current).placement,
+    });
+    this.#chain = decodes(request.capability)
+      ? prefixChain(request, context.prefixKey)
+      : null;
   }
 
   begin(n: number): BegunAttempt | Fault {
+    const { demand, engines, placement } = this.#weigh(null);
+    if (n === 1) this.#record(demand, placement);
+    const target = this.#moves.takeTarget();
+    if (placement.kind === "nowhere") return placement.fault;
+    const candidate =
+      placement.order.find((one) => one.engine.key === target) ??
+        placement.order[0];
+    const engine = engines.get(candidate.engine.key);
+    if (engine === undefined) {
+      return new Fault("internal", "Covey lost a candidate");
+    }
+    this.#tried.add(candidate.engine.key);
+    return this.#dispatch(engine, candidate, demand, n);
+  }
+
+  /** Weigh the engines that were not tried, and the current one if it is given. */
+  #weigh(current: string | null): Weighed {
     const engines = new Map<string, Engine>();
     const snapshots: EngineSnapshot[] = [];
+    const cached = this.#cachedTokens();
     for (const engine of this.#context.engines()) {
-      const snapshot = this.#snapshot(engine);
-      if (this.#tried.has(snapshot.key)) continue;
-      engines.set(snapshot.key, engine);
+      const snapshot = this.#snapshot(engine, cached);
+      const { key } = snapshot;
+      if (this.#tried.has(key) && key !== current) continue;
+      engines.set(key, engine);
       snapshots.push(snapshot);
     }
     const { self, policy, lengths } = this.#context;
@@ -99,15 +144,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       policy,
       seed: this.#seed,
     });
-    if (n === 1) this.#record(demand, placement);
-    if (placement.kind === "nowhere") return placement.fault;
-    const [candidate] = placement.order;
-    const engine = engines.get(candidate.engine.key);
-    if (engine === undefined) {
-      return new Fault("internal", "Covey lost a candidate");
-    }
-    this.#tried.add(candidate.engine.key);
-    return this.#dispatch(engine, candidate, demand, n);
+    return { demand, engines, placement };
   }
 
   content(): void {
@@ -117,6 +154,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
   ended(outcome: RequestOutcome, tally: AnswerTally | null): void {
     const { metrics, decisions, log } = this.#context;
     const totalMs = this.#elapsedMs();
+    this.#moves[Symbol.dispose]();
     metrics.request(outcome, this.#request.capability);
     decisions.finish(this.id, {
       ttftMs: this.#ttftMs,
@@ -128,7 +166,16 @@ export class RequestRun implements LoopEffects, SessionEvents {
     if (outcome === "answered" && tally !== null) this.#measure(totalMs, tally);
   }
 
-  #snapshot(engine: Engine): EngineSnapshot {
+  #cachedTokens(): ReadonlyMap<string, number> {
+    return this.#chain === null
+      ? new Map()
+      : this.#context.prefixes.look(this.#chain, this.clock.monotonic());
+  }
+
+  #snapshot(
+    engine: Engine,
+    cached: ReadonlyMap<string, number>,
+  ): EngineSnapshot {
     const { ledger, standings, clock } = this.#context;
     const view = engine.view();
     const key = `${engine.node}/${engine.id}`;
@@ -141,6 +188,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       unseenMs: (device) =>
         ledger.unseenMs(engine.node, device, view.dispatchesSeen),
       bar: standings.bar({ key, node: engine.node }, clock.monotonic()),
+      cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
     };
   }
 
@@ -151,11 +199,12 @@ export class RequestRun implements LoopEffects, SessionEvents {
     n: number,
   ): BegunAttempt {
     const { ledger, standings, decisions, clock, self } = this.#context;
-    const { offer, estimate } = candidate;
+    const { offer, estimate, cachedTokens } = candidate;
     const work: Work = {
       capability: demand.capability,
       promptTokens: demand.promptTokens,
       outputTokens: demand.expected.meanTokens,
+      cachedTokens,
     };
     const { slots, runningMs } = offer.queue;
     const concurrency = Math.min(runningMs.length + 1, slots);
@@ -171,6 +220,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       model: offer.model,
       expectedOutputTokens: demand.expected.meanTokens,
       predictedMs: estimate.estimateMs,
+      ...(cachedTokens > 0 ? { cachedTokens } : {}),
     };
     const sent: Sent = {
       candidate,
@@ -189,6 +239,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       endedAtMs: null,
       outcome: "running",
       reason: null,
+      predictedMs: estimate.estimateMs,
     });
     const limits = timeLimits(this.#request, offer, estimate);
     return {
@@ -203,6 +254,11 @@ export class RequestRun implements LoopEffects, SessionEvents {
             standings.aliveAtMs(candidate.engine) + limits.firstByteMs,
             sent.sentAtMs + MOST_PATIENCE * limits.firstByteMs,
           ),
+        watch: (accepted, leave) =>
+          this.#moves.watch(
+            { key: candidate.engine.key, attempt, accepted },
+            leave,
+          ),
       },
       settle: (settled) => this.#settle(sent, settled),
     };
@@ -213,6 +269,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { candidate, attempt } = sent;
     const { outcome, reason, ...verdict } = readSettlement(settled);
     ledger.close(candidate.engine.node, attempt.dispatch);
+    // Where it was taken back it may go again.
+    if (settled.kind === "withdrawn") this.#tried.delete(candidate.engine.key);
+    this.#context.bell.ring();
     standings.settle(candidate.engine, sent.pass, verdict, clock.monotonic());
     metrics.attempt(outcome);
     decisions.end(this.id, attempt.id, {
@@ -231,6 +290,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       });
     }
     this.#learnLength(settled);
+    this.#keepPrefix(candidate, settled);
     return this.#restOf(sent, settled);
   }
 
@@ -251,6 +311,19 @@ export class RequestRun implements LoopEffects, SessionEvents {
       settled.tally.outputTokens,
       settled.kind !== "answered" || settled.tally.cut,
     );
+  }
+
+  /** Whatever came of it, an engine that wrote something has evaluated the prompt. */
+  #keepPrefix({ engine, offer }: Candidate, settled: Settlement): void {
+    if (this.#chain === null || !("tally" in settled)) return;
+    if (settled.tally?.hasContent !== true) return;
+    const { prefixes, keepAliveMs } = this.#context;
+    const nowMs = this.clock.monotonic();
+    prefixes.keep(placeOf(engine.key, offer.model), this.#chain, {
+      answerTokens: settled.tally.outputTokens,
+      capacity: offer.cachedPrompts ?? offer.queue.slots,
+      untilMs: nowMs + keepAliveMs,
+    }, nowMs);
   }
 
   #record(demand: Demand, placement: Placement): void {

@@ -21,9 +21,11 @@ import { AttemptMemory } from "./attempt_memory.ts";
 import { DecisionLog } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
+import { FreeSlotBell } from "./free_slot_bell.ts";
 import { LengthBook } from "./length_book.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
+import { PrefixBook } from "./prefix_book.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
 import { RouterMetrics } from "./router_metrics.ts";
@@ -43,6 +45,8 @@ export interface RouterOptions {
   readonly policy: Policy;
   /** Requests that may wait per model on this node. */
   readonly maxQueue: number;
+  /** How long an idle model stays loaded, in milliseconds; 5 minutes unless told otherwise. */
+  readonly keepAliveMs?: number;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Log;
@@ -66,6 +70,9 @@ export function createRouter(options: RouterOptions): OwnedRouter {
   return new EngineRouter(options);
 }
 
+const PREFIX_KEY_BYTES = 32;
+const KEEP_ALIVE_MS = 300_000;
+
 class EngineRouter implements OwnedRouter {
   readonly #options: RouterOptions;
   readonly #queues: DeviceQueues;
@@ -81,7 +88,8 @@ class EngineRouter implements OwnedRouter {
   constructor(options: RouterOptions) {
     const { self, policy, clock, entropy, maxQueue, metrics } = options;
     this.#options = options;
-    this.#queues = new DeviceQueues(clock);
+    const bell = new FreeSlotBell();
+    this.#queues = new DeviceQueues(clock, () => bell.ring());
     this.#local = options.localEngines.map((raw) =>
       new QueuedEngine(raw, {
         clock,
@@ -99,7 +107,11 @@ class EngineRouter implements OwnedRouter {
       ledger: new DispatchLedger(),
       standings: new Standings(),
       lengths: new LengthBook(),
+      prefixes: new PrefixBook(),
+      prefixKey: entropy.bytes(PREFIX_KEY_BYTES),
+      keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       decisions: this.#decisions,
+      bell,
       metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };

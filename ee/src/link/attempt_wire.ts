@@ -16,6 +16,8 @@ import { WireError } from "./wire_error.ts";
 /** Deepest nesting of a request body: tools carry schemas of some depth. */
 const MAX_DEPTH = 128;
 
+const MAX_RESUME_CHARACTERS = 4 * 1024 * 1024;
+
 const count = z.number().int().nonnegative();
 const name = z.string().min(1).max(512);
 
@@ -51,6 +53,12 @@ const attemptSchema = z.object({
   model: name,
   expectedOutputTokens: z.number().nonnegative(),
   predictedMs: z.number().nonnegative(),
+  // Older members send none of these.
+  cachedTokens: z.number().nonnegative().exactOptional(),
+  resume: z.object({
+    text: z.string().max(MAX_RESUME_CHARACTERS),
+    tokens: count,
+  }).exactOptional(),
 });
 
 /**

@@ -53,6 +53,7 @@ const offerSchema = z.object({
     typicalError: z.number().nonnegative(),
     expectedOutputTokens: z.number().nonnegative(),
   }),
+  cachedPrompts: z.number().int().nonnegative().exactOptional(),
 });
 
 const reportSchema = z.object({
