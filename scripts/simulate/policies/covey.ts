@@ -1,0 +1,110 @@
+import type { Demand } from "../../../src/router/candidate.ts";
+import { demandOf } from "../../../src/router/demand.ts";
+import { serviceMs } from "../../../src/router/estimate.ts";
+import { parseModelName } from "../../../src/router/model_name.ts";
+import { place } from "../../../src/router/place.ts";
+import type { SimulatedEntry } from "../entry.ts";
+import { workOf } from "../simulated_node.ts";
+import type { Job } from "../workload.ts";
+import type { Choice, RoutingRule, World } from "./policy.ts";
+
+/** The router's own decider, on what the entry knows. */
+export const COVEY_EARLY: RoutingRule = {
+  name: "covey_early",
+  about: "Covey's placement, bound at once",
+  discipline: "covey",
+  rebinds: false,
+  create: (world) => ({
+    choose: (entry, job, tried) => chooseByPlacement(world, entry, job, tried),
+  }),
+};
+
+/** The same with what waits free to move. */
+export const COVEY: RoutingRule = {
+  ...COVEY_EARLY,
+  name: "covey",
+  about: "Covey's placement; what waits may move",
+  rebinds: true,
+};
+
+function chooseByPlacement(
+  world: World,
+  entry: SimulatedEntry,
+  job: Job,
+  tried: ReadonlySet<number>,
+): Choice | null {
+  const indexes = new Map<string, number>();
+  const engines = [];
+  for (let index = 0; index < world.nodes; index++) {
+    if (tried.has(index)) continue;
+    const snapshot = entry.snapshot(index);
+    indexes.set(snapshot.key, index);
+    engines.push(snapshot);
+  }
+  const placement = place({
+    demand: demandFor(world, entry, job, engines),
+    engines,
+    self: entry.node.id,
+    policy: world.policy,
+    seed: job.seed,
+  });
+  if (placement.kind === "nowhere") return null;
+  const [{ engine, offer, estimate }] = placement.order;
+  const index = indexes.get(engine.key);
+  if (index === undefined) return null;
+  const { slots, runningMs } = offer.queue;
+  const expected = demandFor(world, entry, job, engines).expected;
+  return {
+    index,
+    expectedMs: serviceMs(
+      workOf(job, expected.meanTokens),
+      offer,
+      Math.min(runningMs.length + 1, slots),
+    ),
+    predicted: {
+      totalMs: estimate.estimateMs,
+      ttftMs: estimate.ttftMs,
+      tpotMs: estimate.tpotMs,
+      outputTokens: expected.medianTokens,
+    },
+  };
+}
+
+/** A forecast of the scenario stands for what a client's history would tell. */
+function demandFor(
+  world: World,
+  entry: SimulatedEntry,
+  job: Job,
+  engines: Parameters<typeof demandOf>[1],
+): Demand {
+  if (world.learnsLengths) {
+    return demandOf(
+      {
+        capability: "chat",
+        model: job.model,
+        source: { kind: "unsaid" },
+        stream: true,
+        includeUsage: false,
+        body: {},
+        promptTokens: job.promptTokens,
+        maxOutputTokens: null,
+        inputCount: 1,
+        needs: [],
+        conversation: job.conversation,
+        client: job.conversation ?? "",
+      },
+      engines,
+      entry.lengths,
+    );
+  }
+  const { meanTokens, medianTokens } = job;
+  return {
+    model: parseModelName(job.model),
+    capability: "chat",
+    source: { kind: "unsaid" },
+    promptTokens: job.promptTokens,
+    inputCount: 1,
+    needs: [],
+    expected: { meanTokens, medianTokens },
+  };
+}

@@ -1,0 +1,54 @@
+import type { SimulatedEntry } from "../entry.ts";
+import type { Discipline } from "../simulated_node.ts";
+import type { Job } from "../workload.ts";
+
+/** What was chosen, with the prediction where the rule makes one. */
+export interface Choice {
+  readonly index: number;
+  /** Expected work there, for the entry's own count. */
+  readonly expectedMs: number;
+  readonly predicted: Predicted | null;
+}
+
+/** What a rule that predicts says beforehand. */
+export interface Predicted {
+  readonly totalMs: number;
+  readonly ttftMs: number;
+  readonly tpotMs: number;
+  readonly outputTokens: number;
+}
+
+/** Picks a node for each request of one run. */
+export interface Chooser {
+  /**
+   * @param entry The entry node with all it knows.
+   * @param job The request.
+   * @param tried Nodes that failed it already.
+   * @returns The node, or null when none is left.
+   */
+  choose(
+    entry: SimulatedEntry,
+    job: Job,
+    tried: ReadonlySet<number>,
+  ): Choice | null;
+}
+
+/** A routing rule. */
+export interface RoutingRule {
+  readonly name: string;
+  readonly about: string;
+  readonly discipline: Discipline;
+  /** Whether what waits may be withdrawn and sent elsewhere. */
+  readonly rebinds: boolean;
+  /** Make a chooser with no memory of other runs. */
+  create(world: World): Chooser;
+}
+
+/** What is the same for all choices of a run. */
+export interface World {
+  readonly nodes: number;
+  readonly policy: "balanced" | "local_first";
+  readonly learnsLengths: boolean;
+  /** A number in [0, 1), the same sequence for every rule. */
+  uniform(): number;
+}

@@ -1,0 +1,418 @@
+import { type NodeId, type Offer, parseNodeId } from "../../src/domain/mod.ts";
+import { DeviceQueue, type QueuePlace } from "../../src/router/device_queue.ts";
+import { serviceMs, type Work } from "../../src/router/estimate.ts";
+import { ModelRates } from "../../src/router/model_rates.ts";
+import { SeenDispatches } from "../../src/router/seen_dispatches.ts";
+import type { Chance } from "./chance.ts";
+import { PrefixCache } from "./prefix_cache.ts";
+import {
+  DECODE_PER_SECOND,
+  type NodeSpec,
+  PREFILL_PER_SECOND,
+} from "./scenario.ts";
+import type { VirtualClock } from "./virtual_clock.ts";
+import type { Job } from "./workload.ts";
+
+/** An attempt at a node, told how it goes. */
+export interface NodeWork {
+  readonly job: Job;
+  /** The entry node and its number of this dispatch. */
+  readonly entry: NodeId;
+  readonly dispatch: number;
+  started(): void;
+  firstToken(): void;
+  finished(): void;
+}
+
+/** A place at a node. */
+export interface NodeTicket {
+  /** Leave while waiting; false when it has started or is over. */
+  withdraw(): boolean;
+}
+
+/** What a node says of itself. */
+export interface NodeReport {
+  readonly atMs: number;
+  readonly offers: readonly Offer[];
+  readonly seen: Readonly<Record<NodeId, number>>;
+  readonly running: number;
+  readonly waiting: number;
+  /** Work left here in milliseconds of one slot, as a router that counts tokens sees it. */
+  readonly workMs: number;
+  /** Share of the last seconds with work, smoothed. */
+  readonly busy: number;
+  /** 75th percentile of what the last answers took. */
+  readonly p75Ms: number;
+  readonly warm: ReadonlySet<string>;
+}
+
+/** In which order a node starts what waits. */
+export type Discipline = "covey" | "first_come";
+
+interface Run {
+  readonly work: NodeWork;
+  readonly offer: Offer;
+  readonly promptTokens: number;
+  readonly startedAtMs: number;
+  /** Work left per phase in milliseconds of this node, alone and at full speed. */
+  readonly leftMs: [load: number, prefill: number, decode: number];
+  readonly phaseEndedAtMs: number[];
+}
+
+interface Held {
+  readonly work: NodeWork;
+  place: QueuePlace | null;
+  hasSlot: boolean;
+  run: Run | null;
+  expectedMs: number;
+}
+
+interface ModelMemory {
+  lastUsedMs: number;
+  loadedAtMs: number;
+}
+
+const SMOOTHING = 0.3;
+const KEPT_TIMES = 100;
+const EPSILON_MS = 1e-6;
+
+/** A member with its device queue and learners (the router's own) and a played engine. */
+export class SimulatedNode {
+  readonly id: NodeId;
+  readonly spec: NodeSpec;
+  /** Slot-milliseconds in which it worked. */
+  busyMs = 0;
+  loads = 0;
+  readonly #clock: VirtualClock;
+  readonly #queue: DeviceQueue;
+  readonly #discipline: Discipline;
+  readonly #held = new Set<Held>();
+  readonly #running = new Set<Held>();
+  readonly #seen = new SeenDispatches();
+  readonly #rates = new Map<string, ModelRates>();
+  readonly #priorFactor: number;
+  readonly #memory = new Map<string, ModelMemory>();
+  readonly #prefixes: PrefixCache;
+  readonly #times: number[] = [];
+  #speed = 1;
+  #countedAtMs = 0;
+  #wake: Disposable | null = null;
+  #busy = 0;
+  #busyCountedMs = 0;
+  #busyAtMs = 0;
+
+  constructor(options: {
+    readonly index: number;
+    readonly spec: NodeSpec;
+    readonly clock: VirtualClock;
+    readonly discipline: Discipline;
+    readonly priorError: number;
+    readonly chance: Chance;
+    readonly models: readonly string[];
+  }) {
+    this.id = nodeIdOf(options.index);
+    this.spec = options.spec;
+    this.#clock = options.clock;
+    this.#queue = new DeviceQueue(options.clock);
+    this.#discipline = options.discipline;
+    this.#priorFactor = Math.exp(options.priorError * options.chance.normal());
+    this.#prefixes = new PrefixCache(options.spec.prefixes);
+    for (const model of options.models) {
+      this.#rates.set(model, new ModelRates());
+      if (options.spec.warm.includes(model)) {
+        this.#memory.set(model, { lastUsedMs: 0, loadedAtMs: 0 });
+      }
+    }
+  }
+
+  /** Count what has passed. */
+  settle(): void {
+    this.#progress();
+  }
+
+  /** Change its speed, as heat does. */
+  setSpeed(factor: number): void {
+    this.#progress();
+    this.#speed = factor;
+    this.#arm();
+  }
+
+  /** Take an attempt in. */
+  take(work: NodeWork): NodeTicket {
+    this.#seen.see(work.entry, work.dispatch);
+    const offer = this.#offer(work.job.model);
+    const here = [...this.#held].some((one) =>
+      one.work.job.model === work.job.model
+    );
+    const expectedMs = serviceMs(
+      workOf(work.job, work.job.meanTokens),
+      here ? { ...offer, state: { kind: "warm", loadTimeMs: null } } : offer,
+      Math.min(this.#queue.running + 1, this.spec.slots),
+    );
+    const held: Held = {
+      work,
+      place: null,
+      hasSlot: false,
+      run: null,
+      expectedMs,
+    };
+    this.#held.add(held);
+    held.place = this.#queue.enter({
+      model: work.job.model,
+      slots: this.spec.slots,
+      // Equal work makes the queue first come, first served.
+      expectedMs: this.#discipline === "covey" ? expectedMs : 1,
+      onSlot: () => {
+        held.hasSlot = true;
+        if (held.place !== null) this.#start(held);
+      },
+    });
+    if (held.hasSlot) this.#start(held);
+    return {
+      withdraw: () => {
+        if (held.hasSlot) return false;
+        this.#held.delete(held);
+        held.place?.leave();
+        return true;
+      },
+    };
+  }
+
+  /** What it would tell a peer now. */
+  report(): NodeReport {
+    return {
+      atMs: this.#clock.monotonic(),
+      offers: this.#discipline === "covey" ? this.offers() : NO_OFFERS,
+      seen: this.#seen.snapshot(),
+      running: this.#queue.running,
+      waiting: this.#queue.waiting,
+      workMs: this.#workMs(),
+      busy: this.#busyShare(),
+      p75Ms: this.#p75Ms(),
+      warm: new Set(this.#memory.keys()),
+    };
+  }
+
+  /** Its offers as they are now. */
+  offers(): readonly Offer[] {
+    return [...this.#rates.keys()].map((model) => this.#offer(model));
+  }
+
+  #offer(model: string): Offer {
+    const { spec } = this;
+    const nowMs = this.#clock.monotonic();
+    const memory = this.#memory.get(model);
+    const prior = {
+      prefillTokensPerSecond: PREFILL_PER_SECOND * spec.speed *
+        this.#priorFactor,
+      tpotMs: Array.from(
+        { length: spec.slots },
+        (_, at) =>
+          1000 / DECODE_PER_SECOND / spec.speed / this.#priorFactor *
+          (1 + spec.batchSlowdown * at),
+      ),
+      loadTimeMs: spec.loadMs * this.#priorFactor,
+      observations: 0,
+      typicalError: 0.2,
+      expectedOutputTokens: 256,
+    };
+    return {
+      model,
+      root: null,
+      capabilities: ["chat"],
+      features: [],
+      contextLength: 1_000_000,
+      sizeBytes: null,
+      state: memory === undefined
+        ? { kind: "cold" }
+        : memory.loadedAtMs > nowMs
+        ? { kind: "loading", remainingMs: memory.loadedAtMs - nowMs }
+        : { kind: "warm", loadTimeMs: null },
+      device: "device",
+      queue: this.#queue.report(spec.slots),
+      rates: this.#rates.get(model)?.over(prior) ?? prior,
+    };
+  }
+
+  #start(held: Held): void {
+    const { job } = held.work;
+    const { spec } = this;
+    const nowMs = this.#clock.monotonic();
+    this.#progress();
+    const offer = this.#offer(job.model);
+    if (this.#discipline === "covey") {
+      held.place?.expect(
+        serviceMs(workOf(job, job.meanTokens), offer, this.#queue.running),
+      );
+    }
+    const loadMs = this.#load(job.model, job.noise);
+    const promptTokens = job.promptTokens - this.#prefixes.use(job);
+    held.run = {
+      work: held.work,
+      offer,
+      promptTokens,
+      startedAtMs: nowMs,
+      leftMs: [
+        loadMs,
+        promptTokens / PREFILL_PER_SECOND / spec.speed * 1000 * job.noise,
+        job.outputTokens / DECODE_PER_SECOND / spec.speed * 1000 * job.noise,
+      ],
+      phaseEndedAtMs: [],
+    };
+    this.#running.add(held);
+    held.work.started();
+    this.#arm();
+  }
+
+  /** What a load takes now; the least recently used models make room. */
+  #load(model: string, noise: number): number {
+    const nowMs = this.#clock.monotonic();
+    const memory = this.#memory.get(model);
+    if (memory !== undefined) {
+      memory.lastUsedMs = nowMs;
+      return Math.max(0, memory.loadedAtMs - nowMs);
+    }
+    const inUse = new Set([...this.#running].map((one) => one.work.job.model));
+    const byAge = [...this.#memory].filter(([name]) => !inUse.has(name))
+      .toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs);
+    for (const [name] of byAge) {
+      if (this.#memory.size < this.spec.room) break;
+      this.#memory.delete(name);
+    }
+    const loadMs = this.spec.loadMs * noise;
+    this.#memory.set(model, {
+      lastUsedMs: nowMs,
+      loadedAtMs: nowMs + loadMs,
+    });
+    this.loads++;
+    return loadMs;
+  }
+
+  /** Speed of a phase: loading is bound by the disk, the rest is shared. */
+  #pace(phase: number): number {
+    if (phase === 0) return 1;
+    const others = Math.max(0, this.#running.size - 1);
+    return this.#speed / (1 + this.spec.batchSlowdown * others);
+  }
+
+  #progress(): void {
+    const nowMs = this.#clock.monotonic();
+    const passedMs = nowMs - this.#countedAtMs;
+    this.#countedAtMs = nowMs;
+    if (passedMs <= 0) return;
+    this.busyMs += passedMs * this.#running.size / this.spec.slots;
+    if (this.#running.size > 0) this.#busyCountedMs += passedMs;
+    for (const { run } of this.#running) {
+      if (run === null) continue;
+      const phase = phaseOf(run);
+      run.leftMs[phase] = (run.leftMs[phase] ?? 0) -
+        passedMs * this.#pace(phase);
+    }
+  }
+
+  #arm(): void {
+    this.#wake?.[Symbol.dispose]();
+    this.#wake = null;
+    let nextMs = Infinity;
+    for (const { run } of this.#running) {
+      if (run === null) continue;
+      const phase = phaseOf(run);
+      nextMs = Math.min(nextMs, (run.leftMs[phase] ?? 0) / this.#pace(phase));
+    }
+    if (nextMs === Infinity) return;
+    this.#wake = this.#clock.after(nextMs, () => this.#step());
+  }
+
+  #step(): void {
+    this.#progress();
+    const nowMs = this.#clock.monotonic();
+    for (const held of [...this.#running]) {
+      const { run } = held;
+      if (run === null) continue;
+      while (
+        run.phaseEndedAtMs.length < 3 &&
+        (run.leftMs[phaseOf(run)] ?? 0) <= EPSILON_MS
+      ) {
+        run.phaseEndedAtMs.push(nowMs);
+        if (run.phaseEndedAtMs.length === 2) run.work.firstToken();
+      }
+      if (run.phaseEndedAtMs.length === 3) this.#finish(held, run);
+    }
+    this.#arm();
+  }
+
+  #finish(held: Held, run: Run): void {
+    const nowMs = this.#clock.monotonic();
+    const { job } = run.work;
+    const [loadedMs = nowMs, prefilledMs = nowMs] = run.phaseEndedAtMs;
+    const tookMs = nowMs - run.startedAtMs;
+    this.#rates.get(job.model)?.observe({
+      work: workOf(job, job.meanTokens),
+      concurrency: held.place?.meanConcurrency ?? 1,
+      prefillMs: prefilledMs - loadedMs,
+      uncachedShare: run.promptTokens / job.promptTokens,
+      decodeMs: nowMs - prefilledMs,
+      outputTokens: job.outputTokens,
+      cut: false,
+      loadTimeMs: run.offer.state.kind === "cold"
+        ? loadedMs - run.startedAtMs
+        : null,
+      serviceMs: tookMs,
+    }, run.offer);
+    this.#prefixes.keep(job);
+    this.#times.push(tookMs);
+    if (this.#times.length > KEPT_TIMES) this.#times.shift();
+    this.#running.delete(held);
+    this.#held.delete(held);
+    held.place?.leave();
+    run.work.finished();
+  }
+
+  #workMs(): number {
+    if (this.#discipline === "covey") return 0;
+    const nowMs = this.#clock.monotonic();
+    let sum = 0;
+    for (const { run, expectedMs } of this.#held) {
+      sum += run === null
+        ? expectedMs
+        : Math.max(0, expectedMs - (nowMs - run.startedAtMs));
+    }
+    return sum;
+  }
+
+  #busyShare(): number {
+    this.#progress();
+    const nowMs = this.#clock.monotonic();
+    const passedMs = nowMs - this.#busyAtMs;
+    if (passedMs >= 1000) {
+      const share = this.#busyCountedMs / passedMs;
+      this.#busy += SMOOTHING * (share - this.#busy);
+      this.#busyAtMs = nowMs;
+      this.#busyCountedMs = 0;
+    }
+    return this.#busy;
+  }
+
+  #p75Ms(): number {
+    const sorted = this.#times.toSorted((a, b) => a - b);
+    return sorted[Math.floor(sorted.length * 0.75)] ?? 0;
+  }
+}
+
+const NO_OFFERS: readonly Offer[] = [];
+
+function phaseOf(run: Run): number {
+  return Math.min(run.phaseEndedAtMs.length, 2);
+}
+
+/** What a job asks of an estimate. */
+export function workOf(job: Job, outputTokens: number): Work {
+  return { capability: "chat", promptTokens: job.promptTokens, outputTokens };
+}
+
+function nodeIdOf(index: number): NodeId {
+  const digits = index.toString(16).padStart(12, "0");
+  const id = parseNodeId(`00000000-0000-4000-8000-${digits}`);
+  if (id === undefined) throw new RangeError(`No node id for ${index}`);
+  return id;
+}

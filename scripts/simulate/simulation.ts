@@ -1,0 +1,320 @@
+import { createChance } from "./chance.ts";
+import { DEVICE, SimulatedEntry } from "./entry.ts";
+import type { Predicted, RoutingRule } from "./policies/policy.ts";
+import { meanJobMs, type Scenario, type Throttle } from "./scenario.ts";
+import { type NodeTicket, SimulatedNode } from "./simulated_node.ts";
+import { VirtualClock } from "./virtual_clock.ts";
+import { drawJobs, type Job } from "./workload.ts";
+
+/** What became of one request. */
+export interface JobRecord {
+  readonly job: Job;
+  /** Index of the node that served it. */
+  readonly node: number;
+  readonly arrivedAtMs: number;
+  readonly firstAtMs: number;
+  readonly doneAtMs: number;
+  /** From arrival to the last prediction, which its waits before are no part of. */
+  readonly predictedAtMs: number;
+  readonly predicted: Predicted | null;
+  readonly moves: number;
+  readonly failures: number;
+}
+
+/** What became of a run. */
+export interface RunRecord {
+  readonly jobs: readonly JobRecord[];
+  readonly endedAtMs: number;
+  /** Per node: slot-milliseconds at work, loads of models. */
+  readonly busyMs: readonly number[];
+  readonly loads: readonly number[];
+  /** Requests that never ended: the run was given up. */
+  readonly lost: number;
+}
+
+/** How a simulation may be ended before all are answered: a rule that diverges never gets there. */
+const MOST_TIME_FACTOR = 40;
+
+/**
+ * Play a scenario with a rule.
+ *
+ * @param scenario The world.
+ * @param rule Who decides.
+ * @param seed Same seed, same requests for every rule.
+ */
+export function simulate(
+  scenario: Scenario,
+  rule: RoutingRule,
+  seed: number,
+): RunRecord {
+  return new Simulation(scenario, rule, seed).run();
+}
+
+interface Flight {
+  readonly job: Job;
+  readonly arrivedAtMs: number;
+  readonly tried: Set<number>;
+  failures: number;
+  moves: number;
+  done: () => void;
+}
+
+class Simulation {
+  readonly #scenario: Scenario;
+  readonly #clock = new VirtualClock();
+  readonly #nodes: readonly SimulatedNode[];
+  readonly #entries: readonly SimulatedEntry[];
+  readonly #chooser: ReturnType<RoutingRule["create"]>;
+  readonly #jobs: readonly Job[];
+  readonly #polls = createChance(7, "polls");
+  readonly #records: JobRecord[] = [];
+  #next = 0;
+
+  constructor(scenario: Scenario, rule: RoutingRule, seed: number) {
+    this.#scenario = scenario;
+    const priors = createChance(seed, "priors");
+    this.#nodes = scenario.nodes.map((spec, index) =>
+      new SimulatedNode({
+        index,
+        spec,
+        clock: this.#clock,
+        discipline: rule.discipline,
+        priorError: scenario.priorError,
+        chance: priors,
+        models: scenario.models.map(({ name }) => name),
+      })
+    );
+    const callable = this.#nodes.filter(({ spec }) => spec.isEntry);
+    const entries = callable.length > 0 ? callable : this.#nodes.slice(0, 1);
+    this.#entries = entries.map((node) =>
+      new SimulatedEntry(node, this.#nodes, {
+        clock: this.#clock,
+        hopMs: scenario.hopMs,
+      })
+    );
+    const ties = createChance(seed, "ties");
+    this.#chooser = rule.create({
+      nodes: scenario.nodes.length,
+      policy: scenario.policy,
+      learnsLengths: scenario.learnsLengths,
+      uniform: () => ties.uniform(),
+    });
+    this.#jobs = drawJobs(scenario, seed);
+  }
+
+  run(): RunRecord {
+    this.#startPolls();
+    this.#nodes.forEach((node) => {
+      if (node.spec.throttle !== null) this.#heat(node, node.spec.throttle);
+    });
+    this.#startArrivals();
+    this.#clock.after(this.#patienceMs(), () => this.#clock.stop());
+    this.#clock.run();
+    return {
+      jobs: this.#records,
+      endedAtMs: this.#clock.monotonic(),
+      busyMs: this.#nodes.map((node) => {
+        node.settle();
+        return node.busyMs;
+      }),
+      loads: this.#nodes.map(({ loads }) => loads),
+      lost: this.#jobs.length - this.#records.length,
+    };
+  }
+
+  /** Long enough for the slowest node to do a good part of all work. */
+  #patienceMs(): number {
+    const { lengths, nodes } = this.#scenario;
+    const speed = nodes.reduce((sum, one) => sum + one.speed * one.slots, 0);
+    const last = this.#jobs.at(-1)?.atMs ?? 0;
+    return last + MOST_TIME_FACTOR * meanJobMs(lengths) *
+        this.#jobs.length / speed +
+      3_600_000;
+  }
+
+  #startPolls(): void {
+    const { pollMs } = this.#scenario;
+    for (const entry of this.#entries) {
+      this.#nodes.forEach((node, index) => {
+        if (node === entry.node) return;
+        this.#clock.after(this.#polls.uniform() * pollMs, () => {
+          entry.hear(index, node.report());
+          this.#clock.every(pollMs, () => entry.hear(index, node.report()));
+        });
+      });
+    }
+  }
+
+  #heat(node: SimulatedNode, throttle: Throttle): void {
+    const set = (factor: number) => () => node.setSpeed(factor);
+    const period = () => {
+      this.#clock.after(throttle.fromMs, set(throttle.factor));
+      this.#clock.after(throttle.untilMs, set(1));
+    };
+    period();
+    this.#clock.every(throttle.periodMs, period);
+  }
+
+  #startArrivals(): void {
+    const { arrivals } = this.#scenario;
+    switch (arrivals.kind) {
+      case "open":
+      case "bursts":
+      case "batch":
+        for (const job of this.#jobs) {
+          this.#clock.after(job.atMs, () => this.#arrive(job, () => {}));
+        }
+        return;
+      case "closed":
+        for (let client = 0; client < arrivals.clients; client++) {
+          this.#clock.after(client, () => this.#ask(1, 0));
+        }
+        return;
+      case "conversations":
+        for (let client = 0; client < arrivals.clients; client++) {
+          this.#clock.after(
+            client,
+            () => this.#ask(arrivals.turns, arrivals.pauseMs),
+          );
+        }
+        return;
+      default: {
+        const never: never = arrivals;
+        return never;
+      }
+    }
+  }
+
+  /** A client that takes the next jobs, `turns` at a time, one after the other. */
+  #ask(turns: number, pauseMs: number): void {
+    const first = this.#next;
+    this.#next += turns;
+    const pauses = createChance(first, "pauses");
+    const turn = (n: number) => {
+      const job = this.#jobs[first + n];
+      if (job === undefined) return;
+      this.#arrive(job, () => {
+        const again = () =>
+          n + 1 < turns ? turn(n + 1) : this.#ask(turns, pauseMs);
+        if (pauseMs > 0) this.#clock.after(pauses.exponential(pauseMs), again);
+        else again();
+      });
+    };
+    turn(0);
+  }
+
+  #arrive(job: Job, done: () => void): void {
+    this.#send({
+      job,
+      arrivedAtMs: this.#clock.monotonic(),
+      tried: new Set(),
+      failures: 0,
+      moves: 0,
+      done,
+    });
+  }
+
+  #send(flight: Flight): void {
+    const entry = this.#entries[flight.job.entry % this.#entries.length];
+    if (entry === undefined) return;
+    const choice = this.#chooser.choose(entry, flight.job, flight.tried);
+    if (choice === null) {
+      // Nobody could: the client tries again.
+      flight.tried.clear();
+      this.#clock.after(1000, () => this.#send(flight));
+      return;
+    }
+    const node = this.#nodes[choice.index];
+    if (node === undefined) return;
+    const dispatch = entry.ledger.open(node.id, DEVICE, choice.expectedMs);
+    const sentAtMs = this.#clock.monotonic();
+    const oneWayMs = node === entry.node ? 0 : this.#scenario.hopMs / 2;
+    this.#later(oneWayMs, () => {
+      if (this.#fails(node)) {
+        this.#later(oneWayMs, () => {
+          entry.ledger.close(node.id, dispatch);
+          this.#settle(entry, node, "error");
+          flight.tried.add(choice.index);
+          flight.failures++;
+          this.#send(flight);
+        });
+        return;
+      }
+      let firstAtMs = 0;
+      this.#take(entry, choice.index, oneWayMs, () =>
+        node.take({
+          job: flight.job,
+          entry: entry.node.id,
+          dispatch,
+          started: () => {},
+          firstToken: () => {
+            firstAtMs = this.#clock.monotonic() + oneWayMs;
+          },
+          finished: () =>
+            this.#later(oneWayMs, () => {
+              entry.ledger.close(node.id, dispatch);
+              this.#settle(entry, node, "success");
+              entry.lengths.observe(
+                flight.job.model,
+                flight.job.outputTokens,
+                false,
+              );
+              this.#record({
+                job: flight.job,
+                node: choice.index,
+                arrivedAtMs: flight.arrivedAtMs,
+                firstAtMs,
+                doneAtMs: this.#clock.monotonic(),
+                predictedAtMs: sentAtMs,
+                predicted: choice.predicted,
+                moves: flight.moves,
+                failures: flight.failures,
+              }, flight);
+            }),
+        }));
+    });
+  }
+
+  /** `accepted` brings the queue as it is then. */
+  #take(
+    entry: SimulatedEntry,
+    index: number,
+    oneWayMs: number,
+    take: () => NodeTicket,
+  ): void {
+    take();
+    const node = this.#nodes[index];
+    if (node === undefined || node === entry.node) return;
+    const report = node.report();
+    this.#later(oneWayMs, () => entry.hear(index, report));
+  }
+
+  #record(record: JobRecord, flight: Flight): void {
+    this.#records.push(record);
+    if (this.#records.length === this.#jobs.length) this.#clock.stop();
+    flight.done();
+  }
+
+  #fails({ spec }: SimulatedNode): boolean {
+    return spec.failsFromMs !== null &&
+      this.#clock.monotonic() >= spec.failsFromMs;
+  }
+
+  #settle(
+    entry: SimulatedEntry,
+    node: SimulatedNode,
+    outcome: "success" | "error",
+  ): void {
+    const place = { key: `${node.id}/engine`, node: node.id };
+    const pass = entry.standings.pass(place);
+    entry.standings.settle(place, pass, {
+      engine: outcome,
+      member: outcome === "success" ? "success" : "neutral",
+    }, this.#clock.monotonic());
+  }
+
+  #later(ms: number, call: () => void): void {
+    if (ms <= 0) call();
+    else this.#clock.after(ms, call);
+  }
+}
