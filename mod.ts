@@ -11,8 +11,15 @@
  *
  * @module
  */
-export type { Api } from "./src/api/mod.ts";
-export type { NodeConfig } from "./src/config/mod.ts";
+export type { Api, ConnectionInfo } from "./src/api/mod.ts";
+export type {
+  EngineChoice,
+  EngineConfig,
+  ListenAddress,
+  NodeConfig,
+  SimulatedFaults,
+  SimulatedModelConfig,
+} from "./src/config/mod.ts";
 export {
   type ClusterFactory,
   createNode,

@@ -20,7 +20,9 @@ export interface AccessRules {
 
 /** Both ends of the connection, as addresses. */
 export interface ConnectionInfo {
+  /** Address of the caller. */
   readonly remoteHost: string;
+  /** Address that was called. */
   readonly localHost: string;
 }
 

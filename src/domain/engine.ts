@@ -36,16 +36,21 @@ export interface Offer {
   readonly model: string;
   /** SHA-256 that identifies the weights (see design.md 8, root), or null where unknown. */
   readonly root: string | null;
+  /** What it can be asked for. */
   readonly capabilities: readonly Capability[];
+  /** What it can do beyond that. */
   readonly features: readonly ModelFeature[];
   /** Tokens that prompt and answer may have together. */
   readonly contextLength: number;
   /** Size of the weights, or null where unknown. */
   readonly sizeBytes: number | null;
+  /** Whether its weights are in memory. */
   readonly state: LoadState;
   /** Name of the device whose queue this model's work enters. */
   readonly device: string;
+  /** Work of its device. */
   readonly queue: QueueReport;
+  /** How fast it is here. */
   readonly rates: Rates;
   /** Models that a load of this one would push out of memory; absent for none. */
   readonly evicts?: readonly Eviction[];
@@ -76,14 +81,19 @@ export type Availability =
 
 /** Round trip to the engine's node, measured; zero for this node's own. */
 export interface Hop {
+  /** Middle of recent round trips. */
   readonly medianMs: number;
+  /** How much they vary. */
   readonly jitterMs: number;
 }
 
 /** What an engine says of itself, taken at one moment. */
 export interface EngineView {
+  /** Whether it may be asked. */
   readonly availability: Availability;
+  /** Round trip to its node. */
   readonly hop: Hop;
+  /** Its models. */
   readonly offers: readonly Offer[];
   /**
    * Highest number of this node's own dispatches that the queue reports already
@@ -102,11 +112,13 @@ export interface Resume {
 
 /** One try at one engine. */
 export interface Attempt {
+  /** Name of the attempt. */
   readonly id: AttemptId;
   /** The node the client called. */
   readonly entry: NodeId;
   /** Number of this dispatch from that entry to that member, counting from 1. */
   readonly dispatch: number;
+  /** What the client asked. */
   readonly request: InferenceRequest;
   /** The engine's own name for the model. */
   readonly model: string;
@@ -126,7 +138,9 @@ export interface Attempt {
 
 /** What an engine answered: a status, and bytes of the internal dialect. */
 export interface EngineAnswer {
+  /** HTTP status. */
   readonly status: number;
+  /** What the body is. */
   readonly contentType: string;
   /** The engine's own Retry-After header, unparsed, or null. */
   readonly retryAfter: string | null;

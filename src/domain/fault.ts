@@ -31,6 +31,7 @@ export interface FaultDetail {
   readonly param?: string;
   /** When it makes sense to ask again. */
   readonly retryAfterMs?: number;
+  /** What lies behind it, for the log alone. */
   readonly cause?: unknown;
 }
 
@@ -39,12 +40,24 @@ export interface FaultDetail {
  * caller: it never holds a secret, a key, a path of this machine or a stack.
  */
 export class Fault extends Error {
+  /** Name of the class. */
   override readonly name = "Fault";
+  /** What went wrong. */
   readonly code: FaultCode;
+  /** Who spoke: this program, or the engine behind it. */
   readonly origin: "covey" | "engine";
+  /** The field of the request that was wrong, or null. */
   readonly param: string | null;
+  /** When it makes sense to ask again, or null. */
   readonly retryAfterMs: number | null;
 
+  /**
+   * Make a fault.
+   *
+   * @param code What went wrong.
+   * @param message What the caller is told.
+   * @param detail Anything more.
+   */
   constructor(code: FaultCode, message: string, detail: FaultDetail = {}) {
     super(
       message,

@@ -13,7 +13,9 @@ export type Liveness =
 
 /** Health with the failures in a row that led to it. */
 export interface Health {
+  /** Where it stands. */
   readonly state: HealthState;
+  /** Failures in a row. */
   readonly failures: number;
 }
 

@@ -1,7 +1,7 @@
 /** Identifiers that travel between rooms, each of its own type so that none is taken for another. */
 
-declare const brand: unique symbol;
-type Branded<Name extends string> = string & { readonly [brand]: Name };
+/** A text of one meaning, which no other text is taken for. The mark is for the compiler alone. */
+export type Branded<Name extends string> = string & { readonly "#brand": Name };
 
 /** UUID of a node, lower case with dashes. */
 export type NodeId = Branded<"NodeId">;

@@ -9,6 +9,7 @@ export type JsonValue =
 
 /** A JSON object; absent keys read as undefined. */
 export interface JsonObject {
+  /** Value of a key. */
   readonly [key: string]: JsonValue | undefined;
 }
 

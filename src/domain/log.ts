@@ -8,9 +8,13 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** The port that every room logs through. */
 export interface Log {
+  /** Say what helps to find a fault. */
   debug(message: string, fields?: LogFields): void;
+  /** Say what happened. */
   info(message: string, fields?: LogFields): void;
+  /** Say what an operator should look at. */
   warn(message: string, fields?: LogFields): void;
+  /** Say what failed. */
   error(message: string, fields?: LogFields): void;
   /** A log for one room, whose name each line then carries. */
   child(room: string): Log;

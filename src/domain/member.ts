@@ -3,10 +3,15 @@ import type { NodeId } from "./identifier.ts";
 
 /** A row of the member table as the API shows it, self included. */
 export interface MemberView {
+  /** Its node id. */
   readonly id: NodeId;
+  /** Its name. */
   readonly name: string;
+  /** Whether it is this node. */
   readonly self: boolean;
+  /** This node's view of it. */
   readonly health: HealthState;
+  /** Whether it takes no more work. */
   readonly draining: boolean;
   /** `host:port` of the link, the one in use first. */
   readonly addresses: readonly string[];

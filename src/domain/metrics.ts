@@ -3,6 +3,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** A number that only grows. */
 export interface Counter {
+  /** Count. */
   add(amount: number, labels?: Labels): void;
 }
 
@@ -14,11 +15,13 @@ export type GaugeReader = () => readonly {
 
 /** A distribution over fixed buckets. */
 export interface Histogram {
+  /** Count a value into its bucket. */
   observe(value: number, labels?: Labels): void;
 }
 
 /** The port that every room counts through. Names are Prometheus names with their unit. */
 export interface Metrics {
+  /** Register a counter. */
   counter(name: string, help: string, labelNames?: readonly string[]): Counter;
   /** Register a gauge that `read` answers at scrape time. */
   gauge(
@@ -27,6 +30,7 @@ export interface Metrics {
     labelNames: readonly string[],
     read: GaugeReader,
   ): void;
+  /** Register a distribution with the upper bounds of its buckets. */
   histogram(
     name: string,
     help: string,

@@ -6,12 +6,15 @@ export interface LocalModel {
   readonly name: string;
   /** The file an engine opens (the first one of a split model). */
   readonly path: string;
+  /** Size of all its files. */
   readonly sizeBytes: number;
   /** `general.architecture` of the GGUF header. */
   readonly architecture: string;
   /** Context the model was trained for, in tokens. */
   readonly contextLength: number;
+  /** What it can be asked for. */
   readonly capabilities: readonly Capability[];
+  /** What it can do beyond that. */
   readonly features: readonly ModelFeature[];
   /** Identifies the weights, or null until they were digested. */
   readonly root: string | null;
@@ -19,6 +22,7 @@ export interface LocalModel {
 
 /** A file that looks like a model and is none. */
 export interface InvalidModel {
+  /** Name of the file. */
   readonly name: string;
   /** What is wrong with it and what to do. */
   readonly reason: string;

@@ -8,9 +8,11 @@ import type { Source } from "./source.ts";
  * the HTTP request that brought it.
  */
 export interface InferenceRequest {
+  /** The kind of work. */
   readonly capability: Capability;
   /** The model as the caller named it. */
   readonly model: string;
+  /** Where it may run. */
   readonly source: Source;
   /** Whether the answer is asked for as server-sent events. */
   readonly stream: boolean;

@@ -6,15 +6,19 @@ import type { InferenceRequest } from "./request.ts";
 
 /** An answer on its way to the client, in the internal dialect. */
 export interface RoutedAnswer {
+  /** The decision behind it. */
   readonly decision: DecisionId;
   /** The node that serves it. */
   readonly node: NodeId;
   /** The served model's name on its engine. */
   readonly model: string;
+  /** Predicted completion time. */
   readonly predictedMs: number;
   /** An engine's own error passes through with its status and bytes. */
   readonly status: number;
+  /** What the body is. */
   readonly contentType: string;
+  /** The engine's own Retry-After header, or null. */
   readonly retryAfter: string | null;
   /**
    * The answer. A stream that breaks off after its first content ends in an
@@ -25,8 +29,11 @@ export interface RoutedAnswer {
 
 /** One model as `/v1/models` lists it, over all engines that offer it. */
 export interface ModelListing {
+  /** Its name. */
   readonly model: string;
+  /** What it can be asked for somewhere. */
   readonly capabilities: readonly Capability[];
+  /** The longest context that is offered. */
   readonly contextLength: number;
   /** Nodes that offer it. */
   readonly nodes: readonly NodeId[];
@@ -36,6 +43,7 @@ export interface ModelListing {
 
 /** What one node tells its peers about its work. */
 export interface WorkReport {
+  /** This node's engines and their models. */
   readonly engines: readonly {
     readonly id: string;
     readonly offers: readonly Offer[];
@@ -51,19 +59,25 @@ export type BreakerState = "closed" | "open" | "half_open";
 
 /** How this entry node's attempts fare at one engine. */
 export interface EngineStanding {
+  /** Its name on the node. */
   readonly engine: string;
+  /** State of its breaker. */
   readonly breaker: BreakerState;
   /** How long it rests after a 429, in milliseconds; 0 for not at all. */
   readonly restsForMs: number;
+  /** Whether it may be asked. */
   readonly availability: Availability;
 }
 
 /** How this entry node's attempts fare at one node. */
 export interface NodeStanding {
+  /** The node. */
   readonly node: NodeId;
+  /** Its name. */
   readonly nodeName: string;
   /** Of the link to it. */
   readonly breaker: BreakerState;
+  /** Its engines. */
   readonly engines: readonly EngineStanding[];
   /** Attempts that run or wait there, of whatever entry, as far as is known. */
   readonly inFlight: number;

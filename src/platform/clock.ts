@@ -1,5 +1,6 @@
 /** A signal that fires when its time is up; disposing it frees the timer. */
 export interface Deadline extends Disposable {
+  /** Aborts when the time is up. */
   readonly signal: AbortSignal;
 }
 

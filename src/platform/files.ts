@@ -1,13 +1,18 @@
 /** What a folder entry or file is. */
 export interface FileFact {
+  /** Name within its folder. */
   readonly name: string;
+  /** What it is; links are not followed. */
   readonly kind: "file" | "folder" | "link" | "other";
 }
 
 /** Size and identity of a file, links followed. */
 export interface FileStat {
+  /** Its size. */
   readonly sizeBytes: number;
+  /** What it is. */
   readonly kind: "file" | "folder" | "other";
+  /** When it was written last, in milliseconds since the epoch. */
   readonly modifiedMs: number | null;
   /** Device and inode, where the platform has them: two names of one file share it. */
   readonly identity: string | null;
@@ -34,10 +39,21 @@ export type FileProblem =
 
 /** A file operation that failed. The message names the action and the path. */
 export class FileError extends Error {
+  /** Name of the class. */
   override readonly name = "FileError";
+  /** What went wrong. */
   readonly problem: FileProblem;
+  /** The file or folder. */
   readonly path: string;
 
+  /**
+   * Make an error.
+   *
+   * @param problem What went wrong.
+   * @param path The file or folder.
+   * @param action What was tried, as a verb.
+   * @param cause What the system said.
+   */
   constructor(
     problem: FileProblem,
     path: string,
@@ -61,7 +77,9 @@ const REASON: Readonly<Record<FileProblem, string>> = {
 
 /** The file system. Every method throws `FileError`. */
 export interface Files {
+  /** Read a whole file. */
   readBytes(path: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Read a whole file as UTF-8. */
   readText(path: string): Promise<string>;
   /**
    * Write a whole file so that a reader, or a power cut, sees the old content
@@ -78,8 +96,11 @@ export interface Files {
   makeFolder(path: string, mode: number): Promise<void>;
   /** Entries of a folder, sorted by name. */
   list(path: string): Promise<readonly FileFact[]>;
+  /** Inspect a file or folder. */
   stat(path: string): Promise<FileStat>;
+  /** Open a file for reading. */
   open(path: string): Promise<OpenFile>;
+  /** Give a file another path, replacing what is there. */
   rename(from: string, to: string): Promise<void>;
   /** Remove a file or folder with all in it; one that is not there is no error. */
   remove(path: string): Promise<void>;

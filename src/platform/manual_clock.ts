@@ -19,6 +19,8 @@ export class ManualClock implements Clock {
   #nextId = 0;
 
   /**
+   * Start a clock.
+   *
    * @param startMs Wall-clock time at the start, in milliseconds since the epoch.
    */
   constructor(startMs = 1_800_000_000_000) {

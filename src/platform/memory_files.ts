@@ -17,6 +17,11 @@ export class MemoryFiles implements Files {
   /** Set to make every write fail in that way. */
   failWrites: "full" | "denied" | null = null;
 
+  /**
+   * Make a file system.
+   *
+   * @param seed Content by path.
+   */
   constructor(
     seed: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>> = {},
   ) {
@@ -26,6 +31,7 @@ export class MemoryFiles implements Files {
     }
   }
 
+  /** See `Files`. */
   // deno-lint-ignore require-await
   async readBytes(path: string): Promise<Uint8Array<ArrayBuffer>> {
     const content = this.#files.get(path);
@@ -33,6 +39,7 @@ export class MemoryFiles implements Files {
     return content.slice();
   }
 
+  /** See `Files`. */
   async readText(path: string): Promise<string> {
     return new TextDecoder().decode(await this.readBytes(path));
   }
@@ -74,6 +81,7 @@ export class MemoryFiles implements Files {
     return [...found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
   }
 
+  /** See `Files`. */
   // deno-lint-ignore require-await
   async stat(path: string): Promise<FileStat> {
     const content = this.#files.get(path);
@@ -88,6 +96,7 @@ export class MemoryFiles implements Files {
     };
   }
 
+  /** See `Files`. */
   async open(path: string): Promise<OpenFile> {
     const content = await this.readBytes(path);
     return {
@@ -98,6 +107,7 @@ export class MemoryFiles implements Files {
     };
   }
 
+  /** See `Files`. */
   // deno-lint-ignore require-await
   async rename(from: string, to: string): Promise<void> {
     const content = this.#files.get(from);

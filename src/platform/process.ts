@@ -1,14 +1,20 @@
 /** How a child ended. */
 export interface ExitStatus {
+  /** Exit code. */
   readonly code: number;
+  /** Signal that ended it, or null. */
   readonly signal: string | null;
 }
 
 /** A running child process. Its owner must await `exited`. */
 export interface Child {
+  /** Its process id. */
   readonly pid: number;
+  /** What it writes. */
   readonly stdout: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** What it writes for people. */
   readonly stderr: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Resolves when it is gone. */
   readonly exited: Promise<ExitStatus>;
   /**
    * Open as long as the parent lives: a child that reads its end knows that
@@ -25,6 +31,7 @@ export interface SpawnOptions {
   readonly command: readonly string[];
   /** The child's whole environment: nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
+  /** Folder to run it in. */
   readonly cwd?: string;
 }
 
