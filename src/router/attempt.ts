@@ -5,6 +5,7 @@ import {
   Fault,
   type FaultCode,
   type Refusal,
+  type StartResult,
 } from "../domain/mod.ts";
 import { readAnswer } from "./answer_facts.ts";
 import { AnswerTally } from "./answer_tally.ts";
@@ -12,6 +13,7 @@ import type { AttemptGuard } from "./attempt_guard.ts";
 import { AttemptStream } from "./attempt_stream.ts";
 import { decodes } from "./estimate.ts";
 import { StreamRelay } from "./stream_relay.ts";
+import type { WaitWatch } from "./wait_watch.ts";
 import { collectBody, discardBody, parseWhole } from "./whole_answer.ts";
 
 /** An answer that is here in full. */
@@ -45,6 +47,8 @@ export type AttemptResult =
     /** Whose breaker counts it. */
     readonly counts: "engine" | "member" | "nobody";
   }
+  /** It was taken back unstarted, for an engine that is free sooner. */
+  | { readonly kind: "withdrawn" }
   | { readonly kind: "cancelled" };
 
 /** Time an attempt may take; all in milliseconds. */
@@ -56,7 +60,18 @@ export interface AttemptLimits {
   patientUntilMs(): number;
   /** Called with each piece the engine sends. */
   alive(): void;
+  /**
+   * Watch over the attempt from its acceptance to its answer.
+   *
+   * @param accepted How the engine took it.
+   * @param leave To be called when it was taken back.
+   * @returns The watch, or null where there is nothing to watch for.
+   */
+  watch?(accepted: Accepted, leave: () => void): WaitWatch | null;
 }
+
+/** An attempt in its engine's queue. */
+export type Accepted = Extract<StartResult, { readonly kind: "accepted" }>;
 
 /** 4xx that speak of the engine's state, not of the request. */
 const BUSY_STATUSES = new Set([408, 409, 425]);
@@ -84,6 +99,7 @@ export async function runAttempt(
   limits: AttemptLimits,
 ): Promise<AttemptResult> {
   let accepted = false;
+  let watch: WaitWatch | null = null;
   guard.allow(
     limits.firstByteMs,
     `Engine "${engine.id}" on ${engine.nodeName} did not answer within ${
@@ -95,15 +111,21 @@ export async function runAttempt(
     const started = await guard.race(engine.start(attempt, guard.signal), done);
     if (started.kind === "refused") return started;
     accepted = true;
+    watch = limits.watch?.(started, () => guard.cancel()) ?? null;
     const answer = await guard.race(
       started.answer(),
       (late) => discardBody(late.body),
     );
+    watch?.[Symbol.dispose]();
     limits.alive();
     const result = await readHead(engine, attempt, answer, guard, limits);
     guard.relax();
     return result;
   } catch (thrown) {
+    watch?.[Symbol.dispose]();
+    if (guard.cancelled && !watch?.isGone) return { kind: "cancelled" };
+    // The queue's own word that it let go may come before the withdrawal's.
+    if (await watch?.settled()) return { kind: "withdrawn" };
     if (guard.cancelled) return { kind: "cancelled" };
     const fault = thrown instanceof Fault ? thrown : new Fault(
       "engine_failed",

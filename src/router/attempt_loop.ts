@@ -54,7 +54,7 @@ export type Opened =
   | { readonly kind: "nothing"; readonly fault: Fault }
   | { readonly kind: "cancelled" };
 
-const MAX_ATTEMPTS = 4;
+const MOST_FAILURES = 4;
 
 /**
  * Try candidates in order as long as the client has seen nothing. Never throws
@@ -69,7 +69,8 @@ export async function tryCandidates(
   client: AbortSignal,
 ): Promise<Opened> {
   const failures = new Failures();
-  for (let n = 1; n <= MAX_ATTEMPTS; n++) {
+  let failed = 0;
+  for (let n = 1; failed < MOST_FAILURES; n++) {
     if (client.aborted) return { kind: "cancelled" };
     const begun = effects.begin(n);
     if (begun instanceof Fault) return failures.conclude(begun);
@@ -89,7 +90,10 @@ export async function tryCandidates(
         return { kind: "whole", begun, answer: result.answer };
       case "cancelled":
         return { kind: "cancelled" };
+      case "withdrawn":
+        break;
       case "failed":
+        failed++;
         if (isCallersFault(result.fault)) {
           return { kind: "nothing", fault: result.fault };
         }
@@ -98,6 +102,7 @@ export async function tryCandidates(
       case "busy":
       case "rate_limited":
       case "refused":
+        failed++;
         failures.add(begun, result, retryAfterMs);
         break;
       default: {
@@ -134,6 +139,7 @@ function settlementOf(
       return { kind: result.kind, status: result.answer.status };
     case "cancelled":
       return { kind: "cancelled", tally: null };
+    case "withdrawn":
     case "rate_limited":
     case "refused":
     case "failed":

@@ -40,9 +40,15 @@ export class DeviceQueue {
   #runMs = 0;
   #countedAtMs = 0;
 
-  /** @param clock Time. */
-  constructor(clock: Clock) {
+  readonly #onFree: () => void;
+
+  /**
+   * @param clock Time.
+   * @param onFree Called when a slot fell free that nobody waits for.
+   */
+  constructor(clock: Clock, onFree: () => void = () => {}) {
     this.#clock = clock;
+    this.#onFree = onFree;
   }
 
   /** Attempts that wait. */
@@ -114,6 +120,7 @@ export class DeviceQueue {
     this.#running.delete(place);
     this.#waiting = this.#waiting.filter((other) => other !== place);
     this.#handOut();
+    if (this.#waiting.length === 0) this.#onFree();
   }
 
   #count(): number {

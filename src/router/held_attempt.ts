@@ -56,7 +56,19 @@ export class HeldAttempt {
     this.#place?.expect(ms);
   }
 
-  /** Withdraw it, waiting or running. */
+  /**
+   * Take it out of the queue if it has not started.
+   *
+   * @param reason What whoever waits for its slot is told.
+   * @returns Whether it left unstarted.
+   */
+  withdraw(reason: unknown): boolean {
+    if (this.engaged || this.#place?.state !== "waiting") return false;
+    this.end(reason);
+    return true;
+  }
+
+  /** End it, waiting or running. */
   end(reason: unknown): void {
     this.#control.abort(reason);
     if (!this.engaged) this.release(null);

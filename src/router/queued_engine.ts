@@ -104,6 +104,7 @@ export class QueuedEngine implements Engine, Disposable {
       kind: "accepted",
       queue: queue.report(slots),
       answer: () => this.#answer(held, attempt),
+      withdraw: () => Promise.resolve(held.withdraw(takenBack())),
     });
   }
 
@@ -283,6 +284,7 @@ function workOf(attempt: Attempt): Work {
     capability: attempt.request.capability,
     promptTokens: attempt.request.promptTokens,
     outputTokens: attempt.expectedOutputTokens,
+    cachedTokens: attempt.cachedTokens ?? 0,
   };
 }
 
@@ -297,6 +299,10 @@ function refused(
     message: `This engine ${message}`,
     retryAfterMs,
   };
+}
+
+function takenBack(): Fault {
+  return new Fault("no_candidate", "The attempt was taken back by its entry");
 }
 
 /** An engine may still refuse what its queue let through: that is no failure either. */

@@ -30,6 +30,7 @@ const RATIOS = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 2, 5];
 export class RouterMetrics {
   readonly #requests: Counter;
   readonly #attempts: Counter;
+  readonly #withdrawals: Counter;
   readonly #ttft: Histogram;
   readonly #tpot: Histogram;
   readonly #error: Histogram;
@@ -49,6 +50,11 @@ export class RouterMetrics {
       "covey_attempts_total",
       "Attempts at engines that ended",
       ["outcome"],
+    );
+    this.#withdrawals = metrics.counter(
+      "covey_withdrawals_total",
+      "Attempts that this node tried to take back unstarted, because another engine was free sooner",
+      ["result"],
     );
     this.#ttft = metrics.histogram(
       "gen_ai_server_time_to_first_token_seconds",
@@ -104,6 +110,11 @@ export class RouterMetrics {
   /** Count an attempt that ended. */
   attempt(outcome: AttemptOutcome): void {
     this.#attempts.add(1, { outcome });
+  }
+
+  /** Count a try to take an attempt back. */
+  withdrawal(result: "moved" | "started"): void {
+    this.#withdrawals.add(1, { result });
   }
 
   /** Measure a complete answer against its prediction. */

@@ -21,6 +21,8 @@ export type Settlement =
     readonly fault: Fault;
     readonly tally: AnswerTally;
   }
+  /** It was taken back unstarted, for an engine that is free sooner. */
+  | { readonly kind: "withdrawn" }
   | { readonly kind: "cancelled"; readonly tally: AnswerTally | null };
 
 /** What a settlement says in a decision record and to a breaker. */
@@ -67,6 +69,8 @@ export function readSettlement(settled: Settlement): SettlementReading {
         ...reading("broken_off", settled.fault.message, "error"),
         member: "neutral",
       };
+    case "withdrawn":
+      return reading("withdrawn", "another engine was free sooner");
     case "cancelled":
       return reading("cancelled", null);
     default: {
