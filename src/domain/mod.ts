@@ -46,10 +46,11 @@ export {
   stepHealth,
   UNMET,
 } from "./health.ts";
-export type { Cluster, Host } from "./host.ts";
+export type { Cluster, ClusterAction, Host } from "./host.ts";
 export {
   type AttemptId,
   attemptIdOf,
+  type Branded,
   type DecisionId,
   type NodeId,
   parseAttemptId,
@@ -58,6 +59,14 @@ export {
 } from "./identifier.ts";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 export type { Log, LogFields, LogLevel } from "./log.ts";
+export {
+  type Conditions,
+  type Machine,
+  type MachineReading,
+  type ServedCallers,
+  type SpeedPrior,
+  UNKNOWN_MACHINE,
+} from "./machine.ts";
 export type { MemberView } from "./member.ts";
 export type {
   Counter,

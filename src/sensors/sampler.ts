@@ -1,0 +1,134 @@
+import {
+  type Log,
+  type MachineReading,
+  UNKNOWN_MACHINE,
+} from "../domain/mod.ts";
+import type { Clock } from "../platform/mod.ts";
+import { mergeFacts } from "./merge_facts.ts";
+import { type Presence, stepPresence, UNASKED } from "./presence.ts";
+import type { Facts, Sensor } from "./sensor.ts";
+
+const EVERY_MS = { fast: 2000, slow: 10_000, rare: 30_000 } as const;
+const IDLE_EVERY_MS = { fast: 10_000, slow: 30_000, rare: 30_000 } as const;
+/** Without work for this long a node is idle. */
+const IDLE_AFTER_MS = 60_000;
+/** Timers may come this early. */
+const SLACK_MS = 50;
+
+/** What sampling needs. */
+export interface SamplerOptions {
+  /** The most trusted first. */
+  readonly sensors: readonly Sensor[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether this node has work now. */
+  isBusy(): boolean;
+  /** A sensor was read. */
+  onReading(reading: MachineReading): void;
+}
+
+interface Watched {
+  readonly sensor: Sensor;
+  presence: Presence;
+  facts: Facts | null;
+  dueMs: number;
+  running: boolean;
+  hasFailed: boolean;
+}
+
+/**
+ * Asks each sensor at its pace, one question at a time, and less often while
+ * the node is idle. Sole writer of the reading.
+ */
+export class Sampler implements AsyncDisposable {
+  readonly #options: SamplerOptions;
+  readonly #watched: readonly Watched[];
+  readonly #life = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  #reading: MachineReading = UNKNOWN_MACHINE;
+  #timer: Disposable | null = null;
+  #busyAtMs: number;
+
+  constructor(options: SamplerOptions) {
+    this.#options = options;
+    const nowMs = options.clock.monotonic();
+    this.#busyAtMs = nowMs;
+    this.#watched = options.sensors.map((sensor) => ({
+      sensor,
+      presence: UNASKED,
+      facts: null,
+      // What may cost a process waits until the start is over.
+      dueMs: sensor.pace === "fast" ? nowMs : nowMs + EVERY_MS.fast,
+      running: false,
+      hasFailed: false,
+    }));
+    if (this.#watched.length > 0) this.#tick();
+  }
+
+  /** What is known now. */
+  get reading(): MachineReading {
+    return this.#reading;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#timer?.[Symbol.dispose]();
+    this.#life.abort(new DOMException("The node is stopping", "AbortError"));
+    await Promise.all(this.#running);
+  }
+
+  #tick(): void {
+    const { clock, isBusy } = this.#options;
+    const nowMs = clock.monotonic();
+    if (isBusy()) this.#busyAtMs = nowMs;
+    const everyMs = nowMs - this.#busyAtMs >= IDLE_AFTER_MS
+      ? IDLE_EVERY_MS
+      : EVERY_MS;
+    for (const watched of this.#watched) {
+      const { dueMs, presence, running, sensor } = watched;
+      if (running || Math.max(dueMs, presence.notBeforeMs) > nowMs + SLACK_MS) {
+        continue;
+      }
+      watched.dueMs = nowMs + everyMs[sensor.pace];
+      const done = this.#sample(watched).finally(() =>
+        this.#running.delete(done)
+      );
+      this.#running.add(done);
+    }
+    this.#timer = clock.after(everyMs.fast, () => this.#tick());
+  }
+
+  async #sample(watched: Watched): Promise<void> {
+    const { clock, onReading } = this.#options;
+    watched.running = true;
+    const facts = await this.#ask(watched);
+    watched.running = false;
+    if (this.#life.signal.aborted) return;
+    watched.presence = stepPresence(
+      watched.presence,
+      facts !== null,
+      clock.monotonic(),
+    );
+    if (facts === null && watched.facts === null) return;
+    watched.facts = facts;
+    this.#reading = mergeFacts(
+      this.#watched.flatMap((one) => one.facts ?? []),
+    );
+    onReading(this.#reading);
+  }
+
+  async #ask(watched: Watched): Promise<Facts | null> {
+    try {
+      return await watched.sensor.sample(this.#life.signal);
+    } catch (error) {
+      // Once a sensor: what fails now will fail at every look.
+      if (!watched.hasFailed && !this.#life.signal.aborted) {
+        watched.hasFailed = true;
+        this.#options.log.warn("A sensor can not be read", {
+          sensor: watched.sensor.name,
+          error: error instanceof Error ? error.message : String(error),
+        });
+      }
+      return null;
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import type {
+  Conditions,
+  Log,
+  Machine,
+  MachineReading,
+  ServedCallers,
+  SpeedPrior,
+} from "../domain/mod.ts";
+import type { Clock, Files, Processes } from "../platform/mod.ts";
+import { type BatteryPolicy, servedOnBattery } from "./battery_policy.ts";
+import { createHostReader } from "./host_reader.ts";
+import { judgeConditions } from "./judge_conditions.ts";
+import { Sampler } from "./sampler.ts";
+import { listSensors } from "./sensor_list.ts";
+import { type SpeedCondition, speedConditions } from "./speed_conditions.ts";
+import { SpeedEffects } from "./speed_effects.ts";
+
+/** How often the machine's fitness is judged anew. */
+const JUDGE_EVERY_MS = 30_000;
+
+/** What sensors are made of. */
+export interface SensorsOptions {
+  readonly files: Pick<Files, "readText" | "list" | "stat">;
+  readonly processes: Pick<Processes, "spawn">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Other systems have no sensors; nothing is known of them. */
+  readonly platform: "linux" | "darwin" | "other";
+  /** Where programs such as `nvidia-smi` are looked for, as PATH has it. */
+  readonly path: string;
+  readonly modelsDir: string;
+  readonly onBattery: BatteryPolicy;
+  /** Whether engines run on this machine's processors and cards. */
+  readonly computesHere: boolean;
+  /** Process ids of this node's engines. */
+  ownPids(): readonly number[];
+  /** Whether this node has work now; idle ones are sampled less often. */
+  isBusy(): boolean;
+}
+
+/** An effect on speed as it is shown. */
+export interface ShownEffect {
+  readonly condition: SpeedCondition;
+  /** Learned speed under it over that without, shrunk towards the prior. */
+  readonly share: number;
+  readonly observations: number;
+}
+
+/** The machine as its sensors see it, and what its state does to speed. */
+export interface Sensors extends Machine, SpeedPrior, AsyncDisposable {
+  /** What slows engines down now, with its learned effect. */
+  effects(): readonly ShownEffect[];
+}
+
+/**
+ * Start watching this machine.
+ *
+ * @param options Ports and settings.
+ * @returns The sensors. Disposing of them stops every look at once.
+ */
+export function createSensors(options: SensorsOptions): Sensors {
+  return new MachineSensors(options);
+}
+
+class MachineSensors implements Sensors {
+  readonly #options: SensorsOptions;
+  readonly #sampler: Sampler;
+  readonly #effects = new SpeedEffects();
+  #active: ReadonlySet<SpeedCondition> = new Set();
+  #conditions: Conditions = { ok: true, reasons: [] };
+  #hasJudged = false;
+  #judgeAtMs: number;
+  #served: ServedCallers = { kind: "everyone" };
+
+  constructor(options: SensorsOptions) {
+    const { clock, log, modelsDir, ownPids } = options;
+    this.#options = options;
+    this.#judgeAtMs = clock.monotonic() + JUDGE_EVERY_MS;
+    this.#sampler = new Sampler({
+      sensors: listSensors(options.platform, createHostReader(options), {
+        modelsDir,
+        ownPids,
+        nowMs: () => clock.monotonic(),
+      }),
+      clock,
+      log,
+      isBusy: options.isBusy,
+      onReading: (reading) => this.#take(reading),
+    });
+  }
+
+  reading(): MachineReading {
+    return this.#sampler.reading;
+  }
+
+  conditions(): Conditions {
+    return this.#conditions;
+  }
+
+  served(): ServedCallers {
+    return this.#served;
+  }
+
+  factor(): number {
+    return this.#effects.factor(this.#active);
+  }
+
+  observe(relativeSpeed: number): void {
+    this.#effects.observe(relativeSpeed, this.#active);
+  }
+
+  effects(): readonly ShownEffect[] {
+    return [...this.#active].map((condition) => ({
+      condition,
+      ...this.#effects.effect(condition),
+    }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sampler[Symbol.asyncDispose]();
+  }
+
+  #take(reading: MachineReading): void {
+    this.#active = speedConditions(reading, this.#active);
+    const { clock, computesHere, log, onBattery } = this.#options;
+    const served = servedOnBattery(reading, onBattery);
+    if (served.kind !== this.#served.kind) {
+      log.info("Whom this node serves has changed", {
+        to: served.kind,
+        reason: served.kind === "everyone" ? null : served.reason,
+      });
+    }
+    this.#served = served;
+    const nowMs = clock.monotonic();
+    // The first time as soon as the disk was looked at, after the start.
+    const isFirst = !this.#hasJudged && reading.diskFreeBytes !== null;
+    if (!isFirst && nowMs < this.#judgeAtMs) return;
+    this.#hasJudged = true;
+    this.#judgeAtMs = nowMs + JUDGE_EVERY_MS;
+    const conditions = judgeConditions(reading, computesHere);
+    if (conditions.ok !== this.#conditions.ok) {
+      if (conditions.ok) log.info("This machine is fit for work again");
+      else {
+        log.warn("This machine is used less than others", {
+          reason: conditions.reasons.join("; "),
+        });
+      }
+    }
+    this.#conditions = conditions;
+  }
+}
