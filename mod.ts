@@ -20,8 +20,8 @@ export type {
   SimulatedFaults,
   SimulatedModelConfig,
 } from "./src/config/mod.ts";
+export type { ClusterCode, ClusterFactory } from "./src/cluster_slot.ts";
 export {
-  type ClusterFactory,
   createNode,
   type Node,
   type NodeOptions,

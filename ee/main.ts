@@ -4,13 +4,23 @@
  * @module
  */
 import { runCovey } from "@covey/core/main";
+import { CLUSTER_COMMANDS } from "./src/cli/mod.ts";
+import { resumesCluster } from "./src/resumes.ts";
 
 if (import.meta.main) {
   await runCovey(import.meta.url, {
-    // Loaded only when a secret is set: a node alone pays nothing for it.
-    createCluster: async (host, platform) => {
-      const { createCluster } = await import("./mod.ts");
-      return await createCluster(host, platform);
+    // Loaded only when there is to be a cluster: a node alone pays nothing for it.
+    clusterCode: {
+      createCluster: async (host, platform) => {
+        const { createCluster } = await import("./mod.ts");
+        return await createCluster(host, platform);
+      },
+      resumesCluster,
+      actAlone: async (...asked) => {
+        const { actAlone } = await import("./mod.ts");
+        return await actAlone(...asked);
+      },
     },
+    commands: CLUSTER_COMMANDS,
   });
 }

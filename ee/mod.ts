@@ -5,3 +5,4 @@
  * @module
  */
 export { createCluster } from "./src/cluster.ts";
+export { actAlone } from "./src/act_alone.ts";

@@ -14,7 +14,8 @@ import {
   locateConfig,
   parseNodeConfig,
 } from "./config/mod.ts";
-import { type ClusterFactory, createNode } from "./node.ts";
+import type { ClusterCode } from "./cluster_slot.ts";
+import { createNode } from "./node.ts";
 import { createLog } from "./observe/log.ts";
 import {
   createDenoFiles,
@@ -27,8 +28,13 @@ import {
 
 /** What a composition root outside the core adds. */
 export interface Extras {
-  readonly createCluster?: ClusterFactory;
+  readonly clusterCode?: ClusterCode;
+  /** Commands that the cluster code brings, listed after the core's own. */
+  readonly commands?: readonly Command[];
 }
+
+/** Most characters that a command reads from standard input. */
+const LONGEST_INPUT = 65_536;
 
 /** Variables that reach engine processes; a secret is in none of them. */
 const ENGINE_VARIABLES =
@@ -55,6 +61,7 @@ export async function runCovey(
   const commands: Command[] = [
     serveCommand(serveEdge(platform, extras)),
     ...COMMANDS,
+    ...extras.commands ?? [],
     engineCommand(),
   ];
   Deno.exitCode = await runCli(commands, Deno.args, {
@@ -62,7 +69,8 @@ export async function runCovey(
     entropy,
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
-    fetchJson: createNodeApi({
+    readInput: readStandardInput,
+    ...createNodeApi({
       clock,
       fetch: (url, init) => fetch(url, init),
       async address() {
@@ -96,7 +104,9 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         temporaryDir: Deno.env.get("TMPDIR") ?? "/tmp",
         freeMemoryBytes: () => Deno.systemMemoryInfo().available,
         residentBytes: () => Deno.memoryUsage().rss,
-        ...extras,
+        ...(extras.clusterCode === undefined
+          ? {}
+          : { clusterCode: extras.clusterCode }),
       });
     },
     asked,
@@ -193,6 +203,23 @@ async function asked(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.removeSignalListener(signal, come);
   }
+}
+
+/** The first line of standard input, without its end. */
+async function readStandardInput(): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = Deno.stdin.readable.getReader();
+  let text = "";
+  try {
+    while (!text.includes("\n") && text.length <= LONGEST_INPUT) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+  } finally {
+    reader.releaseLock();
+  }
+  return text.slice(0, LONGEST_INPUT).split("\n", 1)[0]?.trim() ?? "";
 }
 
 function writeLine(

@@ -6,15 +6,8 @@ import {
   StartError,
 } from "./api/mod.ts";
 import type { NodeConfig } from "./config/mod.ts";
-import type {
-  Cluster,
-  ClusterConfig,
-  Engine,
-  Host,
-  Log,
-  MemberView,
-  NodeId,
-} from "./domain/mod.ts";
+import type { Engine, Log, MemberView, NodeId } from "./domain/mod.ts";
+import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
 import { createEmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
@@ -23,17 +16,15 @@ import { FileError, type Platform } from "./platform/mod.ts";
 import { createRouter } from "./router/router.ts";
 import { loadNodeId, NodeIdError } from "./store/node_id.ts";
 
-/** How a composition root adds the cluster: called once, when the node's engines are up. */
-export type ClusterFactory = (
-  host: Host,
-  platform: Platform,
-) => Promise<Cluster>;
-
 /** What a node is made of besides its configuration. */
 export interface NodeOptions {
+  /** What the operator said. */
   readonly config: NodeConfig;
+  /** The outside world. */
   readonly platform: Platform;
+  /** Where it logs. */
   readonly log: Log;
+  /** Version of the program. */
   readonly version: string;
   /** Variables that engine processes may see; nothing else reaches them. */
   readonly engineEnv: Readonly<Record<string, string>>;
@@ -44,11 +35,12 @@ export interface NodeOptions {
   /** Resident memory of this process, in bytes, for the metrics. */
   residentBytes(): number;
   /** Adds the cluster; without it a configured secret stops the start. */
-  readonly createCluster?: ClusterFactory;
+  readonly clusterCode?: ClusterCode;
 }
 
 /** A running node. Disposing it lets running answers end, then closes everything. */
 export interface Node extends AsyncDisposable {
+  /** The node's id. */
   readonly id: NodeId;
   /** Base addresses of the API, with the real ports. */
   readonly urls: readonly string[];
@@ -125,12 +117,12 @@ export async function createNode(options: NodeOptions): Promise<Node> {
 
   // The router asks for peers at every placement; there are none until the
   // cluster, which needs the router for its peers' work, is made below.
-  const joined: { cluster: Cluster | null } = { cluster: null };
+  const joined: { slot: ClusterSlot | null } = { slot: null };
   const router = stack.use(
     createRouter({
       self,
       localEngines,
-      peers: () => joined.cluster?.engines() ?? [],
+      peers: () => joined.slot?.cluster?.engines() ?? [],
       policy: config.routing,
       maxQueue: config.maxQueue,
       keepAliveMs: config.keepAliveMs,
@@ -141,17 +133,22 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     }),
   );
 
-  if (config.cluster !== null) {
-    joined.cluster = stack.use(
-      await startCluster(config.cluster, {
+  const slot = stack.use(
+    new ClusterSlot({
+      code: clusterCodeFor(options),
+      host: {
         log: log.child("cluster"),
         metrics,
         node: { ...self, version },
+        config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
-      }, options),
-    );
-  }
+      },
+      platform,
+    }),
+  );
+  joined.slot = slot;
+  await slot.start();
 
   const alone = (): MemberView => ({
     ...self,
@@ -169,9 +166,10 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     log: log.child("api"),
     metrics,
     renderMetrics: () => metrics.render(),
-    members: () => joined.cluster?.members() ?? [alone()],
-    clusterId: () => joined.cluster?.id() ?? null,
-    hasCluster: config.cluster !== null,
+    members: () => slot.cluster?.members() ?? [alone()],
+    clusterId: () => slot.cluster?.id() ?? null,
+    hasCluster: () => slot.cluster !== null,
+    act: (action, body, signal) => slot.act(action, body, signal),
     ready,
     problemWith: (model) =>
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
@@ -217,15 +215,12 @@ async function openDataFolder(
   }
 }
 
-function startCluster(
-  config: ClusterConfig,
-  host: Omit<Host, "config">,
-  { createCluster, platform }: NodeOptions,
-): Promise<Cluster> {
-  if (createCluster === undefined) {
-    throw new StartError(
-      "COVEY_CLUSTER_SECRET is set, but this build has no cluster code; use the full build, or unset it",
-    );
-  }
-  return createCluster({ ...host, config }, platform);
+function clusterCodeFor(
+  { clusterCode, config }: NodeOptions,
+): ClusterCode | null {
+  if (clusterCode !== undefined) return clusterCode;
+  if (config.cluster.secret === null) return null;
+  throw new StartError(
+    "COVEY_CLUSTER_SECRET is set, but this build has no cluster code; use the full build, or unset it",
+  );
 }

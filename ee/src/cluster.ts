@@ -1,9 +1,13 @@
-import type {
-  Cluster,
-  Engine,
-  Host,
-  Log,
-  MemberView,
+import {
+  type Cluster,
+  type ClusterAction,
+  type Engine,
+  Fault,
+  type Host,
+  type JsonObject,
+  type JsonValue,
+  type Log,
+  type MemberView,
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
@@ -87,6 +91,20 @@ class BackgroundCluster implements Cluster {
     }];
   }
 
+  dormant(): boolean {
+    return false;
+  }
+
+  act(
+    action: ClusterAction,
+    _body: JsonObject,
+    _signal: AbortSignal,
+  ): Promise<JsonValue> {
+    return Promise.reject(
+      new Fault("not_implemented", `Covey does not implement ${action} yet`),
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort();
     const timeUp = new AbortController();
@@ -117,6 +135,7 @@ class BackgroundCluster implements Cluster {
         import("./running_cluster.ts"),
       ]);
     const { previousSecret, secret } = config;
+    if (secret === null) return;
     const [keys, previousKeys, identity] = await Promise.all([
       deriveClusterKeys(secret),
       previousSecret === null ? null : deriveClusterKeys(previousSecret),

@@ -1,4 +1,5 @@
 import type {
+  Cluster,
   Log,
   MemberView,
   Metrics,
@@ -27,7 +28,10 @@ export interface ApiOptions {
   readonly members: () => readonly MemberView[];
   /** The cluster's UUID, or null before its keys are derived. */
   readonly clusterId: () => string | null;
-  readonly hasCluster: boolean;
+  /** Whether this node is in a cluster or about to be. */
+  readonly hasCluster: () => boolean;
+  /** Does what an operator asks of the cluster. */
+  readonly act: Cluster["act"];
   readonly ready: () => Readiness;
   /** Why a file of that name in the models folder is no usable model, or null. */
   readonly problemWith?: (model: string) => string | null;
@@ -40,6 +44,8 @@ export interface ApiOptions {
 /** One request on its way to its handler, admitted and matched. */
 export interface Call {
   readonly request: Request;
+  /** Aborts when the client left. */
+  readonly signal: AbortSignal;
   /** Decoded values of the route's pattern. */
   readonly params: Readonly<Record<string, string>>;
   /** What the path's prefix said of the source. */

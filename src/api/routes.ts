@@ -1,5 +1,6 @@
 import { Fault } from "../domain/mod.ts";
 import type { Scope } from "./access.ts";
+import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { Dialect } from "./errors.ts";
 import { createInferenceHandler } from "./inference.ts";
@@ -103,6 +104,7 @@ export function createRoutes(
     get("/readyz", "open", status.ready),
     get("/metrics", "read", status.metrics),
     get("/cluster/members", "read", status.members),
+    ...createClusterRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({

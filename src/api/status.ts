@@ -57,7 +57,7 @@ export function createStatusHandlers(options: ApiOptions): {
     },
     members: () =>
       json({
-        cluster: options.hasCluster ? { id: options.clusterId() } : null,
+        cluster: options.hasCluster() ? { id: options.clusterId() } : null,
         members: options.members().map((member) => ({
           id: member.id,
           name: member.name,

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../domain/mod.ts";
+import type { JsonObject, JsonValue } from "../domain/mod.ts";
 import type { Entropy } from "../platform/mod.ts";
 
 /** Exit code of a command that did what it was asked. */
@@ -34,6 +34,17 @@ export interface CliContext {
   stderr(text: string): void;
   /** GET a path of the running node's API. */
   fetchJson(path: string): Promise<ApiReply>;
+  /** Send a JSON object to a path of the running node's API. */
+  postJson(
+    method: "POST" | "DELETE",
+    path: string,
+    body: JsonObject,
+  ): Promise<ApiReply>;
+  /**
+   * Read the first line of standard input: the way for what must not stand in
+   * the list of processes.
+   */
+  readInput(): Promise<string>;
 }
 
 /** One thing that `covey` can do. */

@@ -20,11 +20,20 @@ export {
   FAILED,
   WRONG_USAGE,
 } from "./command.ts";
+export { type Arguments, readArguments } from "./arguments.ts";
+export {
+  askNode,
+  type Question,
+  sayFailure,
+  sayUsage,
+  UNKNOWN_FORM,
+} from "./ask.ts";
 export {
   createNodeApi,
   type NodeAddress,
   type NodeApiOptions,
 } from "./node_api.ts";
+export { formatTable } from "./table.ts";
 export { runCli } from "./run_cli.ts";
 
 /** The commands that need no more than a `CliContext`, in the order of the list. */

@@ -1,6 +1,6 @@
 import type { JsonValue, Secret } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
-import type { ApiReply } from "./command.ts";
+import type { ApiReply, CliContext } from "./command.ts";
 
 /** Where the running node is, as the operator configured it. */
 export type NodeAddress =
@@ -22,31 +22,53 @@ export interface NodeApiOptions {
 }
 
 const TIMEOUT_MS = 5_000;
+/** For what changes something: a node may have to ask another one first. */
+const ACTION_TIMEOUT_MS = 30_000;
 const LONGEST_BODY = 8 * 1_048_576;
 
 /**
  * Make the way in which commands ask the running node.
  *
  * @param options Clock, address and `fetch`.
- * @returns `CliContext.fetchJson`.
+ * @returns `CliContext.fetchJson` and `CliContext.postJson`.
  */
 export function createNodeApi(
   options: NodeApiOptions,
-): (path: string) => Promise<ApiReply> {
-  return async (path) => {
+): Pick<CliContext, "fetchJson" | "postJson"> {
+  return {
+    fetchJson: (path) => ask(path, {}, TIMEOUT_MS),
+    postJson: (method, path, body) =>
+      ask(path, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }, ACTION_TIMEOUT_MS),
+  };
+
+  async function ask(
+    path: string,
+    request: Pick<RequestInit, "body" | "method"> & {
+      readonly headers?: Readonly<Record<string, string>>;
+    },
+    timeoutMs: number,
+  ): Promise<ApiReply> {
     const address = await options.address();
     if (address.kind === "bad") {
       return { kind: "unreachable", message: address.line };
     }
     const { origin, apiKey } = address;
-    using deadline = options.clock.deadline(TIMEOUT_MS);
+    using deadline = options.clock.deadline(timeoutMs);
     try {
       const response = await options.fetch(`${origin}${path}`, {
+        ...request,
         signal: deadline.signal,
         redirect: "error",
-        headers: apiKey === null
-          ? {}
-          : { authorization: `Bearer ${apiKey.reveal()}` },
+        headers: {
+          ...request.headers,
+          ...(apiKey === null
+            ? {}
+            : { authorization: `Bearer ${apiKey.reveal()}` }),
+        },
       });
       const body = parseJson(await readBounded(response));
       if (response.ok && body !== undefined) return { kind: "answered", body };
@@ -59,7 +81,7 @@ export function createNodeApi(
       const slow = deadline.signal.aborted;
       if (!slow && !(error instanceof TypeError)) throw error;
       const what = slow
-        ? `The node at ${origin} gave no answer within ${TIMEOUT_MS / 1_000} s`
+        ? `The node at ${origin} gave no answer within ${timeoutMs / 1_000} s`
         : `No node answers at ${origin}`;
       return {
         kind: "unreachable",
@@ -67,7 +89,7 @@ export function createNodeApi(
           `${what}; start one with \`covey serve\`, or set COVEY_HOST and COVEY_PORT to where it listens`,
       };
     }
-  };
+  }
 }
 
 async function readBounded(response: Response): Promise<string> {

@@ -2,20 +2,27 @@ import type {
   Capability,
   ClusterConfig,
   LogLevel,
+  ModelSet,
   Secret,
 } from "../domain/mod.ts";
 
 /** One address the API listens on. */
 export interface ListenAddress {
+  /** Address. */
   readonly host: string;
+  /** Port, 0 for any free one. */
   readonly port: number;
 }
 
 /** A model of a simulated engine (design.md 8). */
 export interface SimulatedModelConfig {
+  /** Name in requests. */
   readonly id: string;
+  /** The kind of work it plays. */
   readonly capability: Capability;
+  /** Time the first request waits for a load, in milliseconds. */
   readonly loadMs: number;
+  /** Prompt tokens a second. */
   readonly prefillTokensPerSecond: number;
   /** Of one sequence alone. */
   readonly decodeTokensPerSecond: number;
@@ -23,8 +30,12 @@ export interface SimulatedModelConfig {
   readonly batchSlowdown: number;
   /** Relative spread of service times, 0.1 for 10 %. */
   readonly noise: number;
+  /** Sequences side by side. */
   readonly slots: number;
+  /** Tokens of prompt and answer together. */
   readonly contextLength: number;
+  /** Prompts whose evaluated state is kept. */
+  readonly cachedPrompts: number;
 }
 
 /** How a simulated engine is told to fail. */
@@ -50,17 +61,29 @@ export type EngineChoice = "auto" | "embedded" | "off";
 
 /** Everything an operator can say, checked and frozen. */
 export interface NodeConfig {
+  /** Name of this node. */
   readonly name: string;
+  /** Folder of the node's state. */
   readonly dataDir: string;
+  /** Folder of the weights. */
   readonly modelsDir: string;
+  /** Where the API listens. */
   readonly listen: readonly ListenAddress[];
+  /** Keys of clients. */
   readonly apiKeys: readonly Secret[];
+  /** Whether callers beyond this machine need no key. */
   readonly allowAnonymous: boolean;
+  /** Further names that clients may call this node by. */
   readonly allowedHosts: readonly string[];
+  /** Web pages that may call this node. */
   readonly allowedOrigins: readonly string[];
+  /** Whether programs on this machine need no key. */
   readonly trustLoopback: boolean;
+  /** Where requests of no stated source go. */
   readonly routing: "local_first" | "balanced";
+  /** A controller never runs work itself. */
   readonly role: "node" | "controller";
+  /** What runs GGUF files. */
   readonly engine: EngineChoice;
   /** Threads of an engine process, or null to choose by what is free. */
   readonly engineThreads: number | null;
@@ -68,10 +91,18 @@ export interface NodeConfig {
   readonly slots: number;
   /** Tokens of context per slot, or null for what the model was trained for, at most 32,768. */
   readonly contextLength: number | null;
+  /** Idle time before a model is unloaded; `Infinity` for never. */
   readonly keepAliveMs: number;
+  /** Requests that may wait per model. */
   readonly maxQueue: number;
+  /** Least weight of a line that is logged. */
   readonly logLevel: LogLevel;
+  /** Engines listed in covey.jsonc. */
   readonly engines: readonly EngineConfig[];
-  /** Null unless a secret is set: then there is no cluster at all. */
-  readonly cluster: ClusterConfig | null;
+  /** Names that the operator declared to mean one model. */
+  readonly modelSets: readonly ModelSet[];
+  /** Whether another engine goes on where a stream breaks off, unless a request says otherwise. */
+  readonly continueStreams: boolean;
+  /** Without a secret in it, and unless an operator acts, there is no cluster at all. */
+  readonly cluster: ClusterConfig;
 }

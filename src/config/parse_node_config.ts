@@ -52,7 +52,13 @@ const CLUSTER_SETTINGS = [
 ];
 
 const SLOTS_BY_DEFAULT = 2;
-const NO_FILE = { kind: "read", given: [], notices: [], engines: [] } as const;
+const NO_FILE = {
+  kind: "read",
+  given: [],
+  notices: [],
+  engines: [],
+  modelSets: [],
+} as const;
 
 /**
  * Read flags, environment and covey.jsonc, in that order of precedence, into
@@ -126,6 +132,8 @@ export async function parseNodeConfig(
     maxQueue: values.maxQueue,
     logLevel: values.logLevel,
     engines: file.engines,
+    modelSets: file.modelSets,
+    continueStreams: values.continue,
     cluster,
   };
   const notices = [
@@ -133,7 +141,7 @@ export async function parseNodeConfig(
     ...file.notices,
     ...laterNotices(chosen),
     ...(exposure === null ? [] : [exposure]),
-    ...(cluster === null ? clusterNotices(chosen) : []),
+    ...(cluster.secret === null ? clusterNotices(chosen) : []),
     ...(isSameSecret(values)
       ? [
         "COVEY_CLUSTER_SECRET_PREVIOUS is the same as COVEY_CLUSTER_SECRET and has no effect",
@@ -168,11 +176,12 @@ function listenAddresses(values: SettingValues): readonly ListenAddress[] {
   return [...seen.values()];
 }
 
-function clusterConfig(values: SettingValues): ClusterConfig | null {
-  if (values.clusterSecret === null) return null;
+function clusterConfig(values: SettingValues): ClusterConfig {
   return {
     secret: values.clusterSecret,
-    previousSecret: isSameSecret(values) ? null : values.clusterSecretPrevious,
+    previousSecret: values.clusterSecret === null || isSameSecret(values)
+      ? null
+      : values.clusterSecretPrevious,
     linkHost: values.linkHost,
     linkPort: values.linkPort,
     advertise: values.advertise,
@@ -205,7 +214,7 @@ function clusterNotices(chosen: Chosen): string[] {
   return places.length === 0 ? [] : [
     `${
       places.join(", ")
-    }: without effect, since COVEY_CLUSTER_SECRET is not set`,
+    }: without effect before \`covey invite\` or \`covey join\`, since COVEY_CLUSTER_SECRET is not set`,
   ];
 }
 

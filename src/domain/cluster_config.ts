@@ -2,6 +2,11 @@
 export class Secret {
   readonly #value: string;
 
+  /**
+   * Keep a value.
+   *
+   * @param value What is to be kept.
+   */
   constructor(value: string) {
     this.#value = value;
   }
@@ -11,28 +16,48 @@ export class Secret {
     return this.#value;
   }
 
+  /** What a text of it holds. */
   toString(): string {
     return "[secret]";
   }
 
+  /** What JSON of it holds. */
   toJSON(): string {
     return "[secret]";
   }
 
+  /** What an inspection of it holds. */
   [Symbol.for("Deno.customInspect")](): string {
     return "[secret]";
   }
 }
 
 /** A peer to dial where multicast does not reach. */
-export interface StaticPeer {
-  readonly host: string;
-  readonly port: number;
-}
+export type StaticPeer =
+  | {
+    readonly kind: "address";
+    /** Address or name of the peer. */
+    readonly host: string;
+    /** Port of its link. */
+    readonly port: number;
+  }
+  /** Reached through the system's ssh, so that it may expose port 22 only. */
+  | {
+    readonly kind: "ssh";
+    /** One word of letters, digits, `_`, `.` and `-` that does not begin with `-`. */
+    readonly user: string;
+    /** The same; a name in the user's ssh configuration is one too. */
+    readonly host: string;
+    /** Port of its ssh server, or null for what ssh takes by itself. */
+    readonly port: number | null;
+    /** Port of its link, on its own loopback interface. */
+    readonly linkPort: number;
+  };
 
 /** The part of the configuration that the cluster code reads. */
 export interface ClusterConfig {
-  readonly secret: Secret;
+  /** Null where none is set: such a node is in a cluster by invitation alone. */
+  readonly secret: Secret | null;
   /** The secret before a rotation, or null. */
   readonly previousSecret: Secret | null;
   /** Address the link listens on; `0.0.0.0` or `::` for all. */

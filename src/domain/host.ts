@@ -1,6 +1,7 @@
 import type { ClusterConfig } from "./cluster_config.ts";
 import type { Engine } from "./engine.ts";
 import type { NodeId } from "./identifier.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Log } from "./log.ts";
 import type { MemberView } from "./member.ts";
 import type { Metrics } from "./metrics.ts";
@@ -11,19 +12,33 @@ import type { Router } from "./router.ts";
  * licences. It is narrow on purpose; whatever is not here, `ee` cannot touch.
  */
 export interface Host {
+  /** Where it logs. */
   readonly log: Log;
+  /** Where it counts. */
   readonly metrics: Metrics;
+  /** Who this node is. */
   readonly node: {
     readonly id: NodeId;
     readonly name: string;
     readonly version: string;
   };
+  /** What the operator said of the cluster. */
   readonly config: ClusterConfig;
   /** Folder for the cluster's own state, inside the node's data folder. */
   readonly stateDir: string;
   /** Work from peers goes in here; what peers are told comes out. */
   readonly router: Pick<Router, "serve" | "report">;
 }
+
+/** What an operator can ask of the cluster code. */
+export type ClusterAction =
+  | "invite"
+  | "join"
+  | "leave"
+  | "remove"
+  | "door"
+  | "doctor"
+  | "audit";
 
 /** What the cluster code hands back. */
 export interface Cluster extends AsyncDisposable {
@@ -33,4 +48,23 @@ export interface Cluster extends AsyncDisposable {
   engines(): readonly Engine[];
   /** All rows, self included. */
   members(): readonly MemberView[];
+  /**
+   * Whether nothing keeps it open: this node has no secret and was never
+   * admitted, or has left. The node disposes of it then.
+   */
+  dormant(): boolean;
+  /**
+   * Do what an operator asks.
+   *
+   * @param action What to do.
+   * @param body What it needs; checked here.
+   * @param signal Aborting it gives up waiting.
+   * @returns The answer as the API gives it.
+   * @throws {Fault} With a reason and a remedy where it can not be done.
+   */
+  act(
+    action: ClusterAction,
+    body: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue>;
 }

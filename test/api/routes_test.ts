@@ -182,7 +182,7 @@ Deno.test("handle names what a dialect has and Covey does not, in that dialect's
 Deno.test("the status routes tell how things stand", async () => {
   const starting = apiUnderTest({
     ready: () => ({ kind: "starting", waitingFor: "cluster keys" }),
-    hasCluster: false,
+    hasCluster: () => false,
   });
   const { api, router, render } = apiUnderTest();
   const json = async (path: string, from = api) =>

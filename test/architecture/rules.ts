@@ -54,7 +54,7 @@ export const ZONES: readonly Zone[] = [
   })),
   {
     name: "composition root",
-    holds: ["src/node.ts"],
+    holds: ["src/node.ts", "src/cluster_slot.ts"],
     values: SOURCE,
     why: "it wires the node, and the process edge wires it",
   },
@@ -77,6 +77,13 @@ export const ZONES: readonly Zone[] = [
     why: "it re-exports what others may build on",
   },
   {
+    name: "ee cli",
+    holds: ["ee/src/cli/"],
+    values: ["domain", "cli"],
+    why:
+      "the cluster's commands are the core's kind of command, and ask the node",
+  },
+  {
     name: "ee",
     holds: ["ee/src/"],
     values: ["domain", "platform"],
@@ -88,6 +95,7 @@ export const ZONES: readonly Zone[] = [
     holds: ["ee/main.ts", "ee/mod.ts"],
     values: [
       "ee",
+      "ee cli",
       "domain",
       "platform",
       "core surface",
@@ -99,7 +107,16 @@ export const ZONES: readonly Zone[] = [
   {
     name: "ee tests",
     holds: ["ee/test/"],
-    values: ["ee", "ee edge", "domain", "platform", "core surface", "fakes"],
+    values: [
+      "ee",
+      "ee cli",
+      "ee edge",
+      "domain",
+      "platform",
+      "cli",
+      "core surface",
+      "fakes",
+    ],
     why: "they test cluster code, with the core as its users have it",
   },
   {
@@ -139,7 +156,12 @@ export const ZONES: readonly Zone[] = [
 ];
 
 /** Zones that import the core by its package name and never by a path. */
-export const BY_PACKAGE: readonly string[] = ["ee", "ee edge", "ee tests"];
+export const BY_PACKAGE: readonly string[] = [
+  "ee",
+  "ee cli",
+  "ee edge",
+  "ee tests",
+];
 
 /** Names that say nothing of what a file holds. */
 export const DRAWERS: readonly string[] = [

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../src/domain/mod.ts";
 import type { ApiReply, CliContext } from "../../src/cli/mod.ts";
 import { createSeededEntropy } from "../../src/platform/mod.ts";
 
@@ -6,32 +7,44 @@ export interface FakeContext extends CliContext {
   readonly out: string[];
   readonly err: string[];
   readonly asked: string[];
+  readonly sent: { readonly path: string; readonly body: JsonObject }[];
 }
 
 /**
  * Make a context without a terminal or a node.
  *
- * @param replies Answers by path; any other path is unreachable.
+ * @param replies Answers by path, or by method and path for what is sent; any other path is unreachable.
+ * @param input What is typed.
  */
 export function createFakeContext(
   replies: Readonly<Record<string, ApiReply>> = {},
+  input = "",
 ): FakeContext {
   const out: string[] = [];
   const err: string[] = [];
   const asked: string[] = [];
+  const sent: FakeContext["sent"] = [];
+  const reply = (path: string): Promise<ApiReply> =>
+    Promise.resolve(
+      replies[path] ?? { kind: "unreachable", message: "No node answers" },
+    );
   return {
     out,
     err,
     asked,
+    sent,
     version: "1.2.3",
     entropy: createSeededEntropy(7),
     stdout: (text) => void out.push(text),
     stderr: (text) => void err.push(text),
     fetchJson(path) {
       asked.push(path);
-      return Promise.resolve(
-        replies[path] ?? { kind: "unreachable", message: "No node answers" },
-      );
+      return reply(path);
     },
+    postJson(method, path, body) {
+      sent.push({ path: `${method} ${path}`, body });
+      return reply(`${method} ${path}`);
+    },
+    readInput: () => Promise.resolve(input),
   };
 }

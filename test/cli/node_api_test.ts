@@ -12,7 +12,7 @@ async function askServer(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     answer,
   );
-  const fetchJson = createNodeApi({
+  const { fetchJson } = createNodeApi({
     clock: createSystemClock(),
     address: () =>
       Promise.resolve({
@@ -73,7 +73,7 @@ Deno.test("createNodeApi says what to do when nobody listens", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close();
-  const fetchJson = createNodeApi({
+  const { fetchJson } = createNodeApi({
     clock: createSystemClock(),
     address: () =>
       Promise.resolve({
@@ -93,7 +93,7 @@ Deno.test("createNodeApi says what to do when nobody listens", async () => {
 
 Deno.test("createNodeApi gives up on a node that is silent", async () => {
   const clock = new ManualClock();
-  const fetchJson = createNodeApi({
+  const { fetchJson } = createNodeApi({
     clock,
     address: () =>
       Promise.resolve({ kind: "address", origin: "http://n", apiKey: null }),
@@ -111,7 +111,7 @@ Deno.test("createNodeApi gives up on a node that is silent", async () => {
 });
 
 Deno.test("createNodeApi passes on what is wrong with the configuration", async () => {
-  const fetchJson = createNodeApi({
+  const { fetchJson } = createNodeApi({
     clock: new ManualClock(),
     address: () => Promise.resolve({ kind: "bad", line: "COVEY_PORT: no" }),
     fetch: () => Promise.reject(new Error("not asked for")),

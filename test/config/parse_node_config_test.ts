@@ -70,7 +70,18 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     maxQueue: 64,
     logLevel: "info",
     engines: [],
-    cluster: null,
+    modelSets: [],
+    continueStreams: false,
+    cluster: {
+      secret: null,
+      previousSecret: null,
+      linkHost: "0.0.0.0",
+      linkPort: 11_412,
+      advertise: [],
+      peers: [],
+      mdnsInterfaces: null,
+      licence: null,
+    },
   });
   assert.deepEqual(notices, []);
 });
@@ -208,14 +219,17 @@ Deno.test("parseNodeConfig reads the cluster's variables when a secret is set", 
   assert.deepEqual(notices, [
     "COVEY_LICENCE is read but licences are not part of this build yet",
   ]);
-  const { secret, previousSecret, ...rest } = config.cluster ?? {};
+  const { secret, previousSecret, ...rest } = config.cluster;
   assert.equal(secret?.reveal(), STRONG);
   assert.equal(previousSecret?.reveal(), `${STRONG}-before`);
   assert.deepEqual(rest, {
     linkHost: "::",
     linkPort: 0,
     advertise: ["192.0.2.7", "2001:db8::7"],
-    peers: [{ host: "pi.lan", port: 11_412 }, { host: "fd00::2", port: 7 }],
+    peers: [
+      { kind: "address", host: "pi.lan", port: 11_412 },
+      { kind: "address", host: "fd00::2", port: 7 },
+    ],
     mdnsInterfaces: ["eth0", "127.0.0.1"],
     licence: "eyJhbGciOi.payload.signature",
   });
@@ -323,10 +337,6 @@ Deno.test("parseNodeConfig words refusals so that they can be acted on", async (
     /^COVEY_CLUSTER_SECRET: the value .*`covey secret`/,
   );
   assert.match(
-    await line({ env: { COVEY_PEERS: "ssh://ada@pi" } }),
-    /over SSH are not part of this build yet, give host:port$/,
-  );
-  assert.match(
     await line({ env: { COVEY_TLS_CERT: "self" } }),
     /TLS on the public API is not part of this build yet/,
   );
@@ -373,15 +383,15 @@ Deno.test("parseNodeConfig reads secrets from files", async () => {
     },
     files,
   });
-  assert.equal(config.cluster?.secret.reveal(), STRONG);
+  assert.equal(config.cluster.secret?.reveal(), STRONG);
   assert.deepEqual(config.apiKeys.map((key) => key.reveal()), [
     "key-a",
     "key-b",
   ]);
-  assert.equal(config.cluster?.licence, "licence-text");
+  assert.equal(config.cluster.licence, "licence-text");
 
   const beside = await ok({ file: '{"clusterSecretFile": "secret"}', files });
-  assert.equal(beside.config.cluster?.secret.reveal(), `${STRONG}-2`);
+  assert.equal(beside.config.cluster.secret?.reveal(), `${STRONG}-2`);
 
   for (
     const [path, reason] of [
@@ -429,7 +439,7 @@ Deno.test("parseNodeConfig refuses a setting that one source gives twice", async
 
 Deno.test("parseNodeConfig takes the alias of the secret", async () => {
   const env = { CSGHUB_LITE_CLUSTER_SECRET: STRONG };
-  assert.equal((await ok({ env })).config.cluster?.secret.reveal(), STRONG);
+  assert.equal((await ok({ env })).config.cluster.secret?.reveal(), STRONG);
   assert.match(
     await line({ env: { CSGHUB_LITE_CLUSTER_SECRET: "weak" } }),
     /^CSGHUB_LITE_CLUSTER_SECRET: /,
@@ -446,7 +456,7 @@ Deno.test("parseNodeConfig gives no secret a flag", async () => {
     flags: ["--cluster-secret-file", "/run/secret"],
     files: { "/run/secret": STRONG },
   });
-  assert.equal(config.cluster?.secret.reveal(), STRONG);
+  assert.equal(config.cluster.secret?.reveal(), STRONG);
 });
 
 Deno.test("parseNodeConfig reads flags in both spellings and refuses unknown ones", async () => {
@@ -500,7 +510,7 @@ Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () 
     "COVEY_SOMETHING_ELSE is no variable of Covey and has no effect",
     "COVEY_PROVIDERS is read but providers are not part of this build yet",
     "ANTHROPIC_API_KEY is read but providers are not part of this build yet",
-    "COVEY_LINK_PORT: without effect, since COVEY_CLUSTER_SECRET is not set",
+    "COVEY_LINK_PORT: without effect before `covey invite` or `covey join`, since COVEY_CLUSTER_SECRET is not set",
   ]);
 });
 

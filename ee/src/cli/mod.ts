@@ -1,0 +1,9 @@
+/**
+ * The cluster's commands, one file each.
+ *
+ * @module
+ */
+import type { Command } from "@covey/core/cli";
+
+/** All of them, in the order of the list. */
+export const CLUSTER_COMMANDS: readonly Command[] = [];

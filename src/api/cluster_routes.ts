@@ -1,0 +1,92 @@
+import { type ClusterAction, Fault, type JsonObject } from "../domain/mod.ts";
+import { type BodyBounds, readBody } from "./body.ts";
+import type { ApiOptions, Handler } from "./context.ts";
+import { parseJsonObject } from "./json_body.ts";
+import type { Route } from "./route_table.ts";
+import type { RouteTarget } from "./routes.ts";
+
+/** Room for a token with every address it may hold. */
+const BOUNDS: BodyBounds = {
+  limitBytes: 64 * 1024,
+  idleMs: 10_000,
+  totalMs: 20_000,
+};
+
+/**
+ * The routes by which an operator acts on the cluster. What changes something
+ * wants the scope `admin` and `application/json`; what only looks wants `read`.
+ *
+ * @param options What the API is built from.
+ * @returns Rows for the table of routes.
+ */
+export function createClusterRoutes(
+  options: Pick<ApiOptions, "act" | "clock">,
+): readonly Route<RouteTarget>[] {
+  const { act, clock } = options;
+  const look = (action: ClusterAction): Route<RouteTarget> => ({
+    method: "GET",
+    pattern: `/cluster/${action}`,
+    target: {
+      scope: "read",
+      handle: async ({ request }) =>
+        json(await act(action, {}, request.signal)),
+    },
+  });
+  const change = (
+    method: "POST" | "DELETE",
+    pattern: string,
+    action: ClusterAction,
+    more: (params: Parameters<Handler>[0]["params"]) => JsonObject = () => ({}),
+  ): Route<RouteTarget> => ({
+    method,
+    pattern,
+    target: {
+      scope: "admin",
+      async handle({ params, request }) {
+        checkContentType(request);
+        const bytes = await readBody(request, BOUNDS, clock);
+        const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+        return json(
+          await act(action, { ...body, ...more(params) }, request.signal),
+        );
+      },
+    },
+  });
+  return [
+    change("POST", "/cluster/invites", "invite"),
+    change("POST", "/cluster/join", "join"),
+    change("POST", "/cluster/leave", "leave"),
+    change("POST", "/cluster/door", "door"),
+    change(
+      "DELETE",
+      "/cluster/members/{member}",
+      "remove",
+      ({ member }) => ({ member }),
+    ),
+    look("doctor"),
+    look("audit"),
+  ];
+}
+
+/** Pages of other origins can not send this type without being asked for leave first. */
+function checkContentType(request: Request): void {
+  const header = request.headers.get("content-type");
+  // A DELETE needs no body, and no page may send one unasked.
+  if (header === null && request.method === "DELETE") return;
+  const type = (header ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  if (type === "application/json") return;
+  throw new Fault(
+    "unsupported_media_type",
+    "This route takes a body of content-type application/json alone",
+    { param: "content-type" },
+  );
+}
+
+function json(value: unknown): Response {
+  return new Response(JSON.stringify(value), {
+    headers: {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+    },
+  });
+}
