@@ -13,6 +13,7 @@ import { encodeAttempt } from "./attempt_wire.ts";
 import { LinkError } from "./link_error.ts";
 import type { LinkExchange } from "./link_exchange.ts";
 import type { MemberChannel } from "./member_channel.ts";
+import { withdrawAttempt } from "./withdraw_call.ts";
 import { WireError } from "./wire_error.ts";
 
 const ACCEPTED_LIMIT_MS = 2000;
@@ -103,6 +104,7 @@ class AttemptCall {
           kind: "accepted",
           queue: first.queue,
           answer: () => this.#answer(exchange),
+          withdraw: () => withdrawAttempt(channel, attempt.id, clock),
         };
       }
       case "refused": {

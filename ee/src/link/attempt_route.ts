@@ -9,6 +9,7 @@ import {
 import type { Clock } from "@covey/core/platform";
 import { ANSWER_MEDIA_TYPE, encodeFrame } from "./answer_encoder.ts";
 import type { AnswerFrame } from "./answer_frame.ts";
+import type { Withdrawable } from "./withdraw_call.ts";
 
 /** How often a silent engine's member says that it lives. */
 const ALIVE_EVERY_MS = 1000;
@@ -18,6 +19,8 @@ const DRAIN_LIMIT_MS = 300_000;
 /** What serving an attempt needs. */
 export interface AttemptRoute {
   readonly serve: Router["serve"];
+  /** Keeps attempts that their entry may take back. */
+  readonly withdrawable: Withdrawable;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -68,7 +71,7 @@ export async function answerAttempt(
 }
 
 async function run(
-  { serve }: AttemptRoute,
+  { serve, withdrawable }: AttemptRoute,
   engine: string,
   attempt: Attempt,
   writer: FrameWriter,
@@ -83,6 +86,11 @@ async function run(
       retryAfterMs: started.retryAfterMs,
     });
   }
+  const { id, entry } = attempt;
+  // Known before the entry hears of it: its withdrawal may come at once.
+  using _held = started.withdraw === undefined
+    ? undefined
+    : withdrawable.hold(id, entry, started.withdraw);
   await writer.write({
     kind: "accepted",
     queue: started.queue,

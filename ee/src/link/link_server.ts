@@ -11,6 +11,7 @@ import type { LinkCredentials } from "./dial.ts";
 import { formatAddress, normalHost } from "./link_address.ts";
 import { readBody } from "./read_body.ts";
 import { type Visit, VisitorGate } from "./visitor_gate.ts";
+import { Withdrawable, withdrawnAttempt } from "./withdraw_call.ts";
 import { WireError } from "./wire_error.ts";
 
 const ATTEMPT_LIMIT_BYTES = 80 * 1024 * 1024;
@@ -75,6 +76,7 @@ export class LinkServer implements AsyncDisposable {
   readonly #visits = new Map<string, Visit>();
   readonly #keys = new WeakMap<Socket, KeyHash>();
   readonly #running = new Set<Promise<void>>();
+  readonly #withdrawable = new Withdrawable();
 
   /**
    * Listen.
@@ -215,6 +217,11 @@ export class LinkServer implements AsyncDisposable {
         this.#options.status(caller, statusQuery(request, member)),
       );
     }
+    const withdrawn = withdrawnAttempt(path);
+    if (request.method === "POST" && withdrawn !== undefined) {
+      const word = await this.#withdrawable.withdraw(withdrawn, member);
+      return reply(response, new TextEncoder().encode(word), "text/plain");
+    }
     if (request.method === "POST" && path.startsWith(ATTEMPTS)) {
       const engine = decodeEngine(path.slice(ATTEMPTS.length));
       return await this.#attempt(request, response, { member, engine });
@@ -259,7 +266,8 @@ export class LinkServer implements AsyncDisposable {
     if (engine === undefined || attempt.entry !== member) {
       return refuse(response, 400, "The attempt names another node or none");
     }
-    await answerAttempt({ serve, clock, log }, engine, attempt, response);
+    const route = { serve, withdrawable: this.#withdrawable, clock, log };
+    await answerAttempt(route, engine, attempt, response);
   }
 
   #keyOf(socket: TLSSocket): KeyHash | undefined {
@@ -295,9 +303,13 @@ function decodeEngine(text: string): string | undefined {
   }
 }
 
-function reply(response: ServerResponse, bytes: Uint8Array): void {
+function reply(
+  response: ServerResponse,
+  bytes: Uint8Array,
+  type = "application/json",
+): void {
   response.writeHead(200, {
-    "content-type": "application/json",
+    "content-type": type,
     "content-length": bytes.length,
     "cache-control": "no-store",
   });
