@@ -20,6 +20,8 @@ export interface AccessRules {
 
 /** Both ends of the connection, as addresses. */
 export interface ConnectionInfo {
+  /** Aborts when the client is known to have left, where the socket can tell more than the request's own signal. */
+  readonly left?: AbortSignal;
   /** Address of the caller. */
   readonly remoteHost: string;
   /** Address that was called. */

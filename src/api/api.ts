@@ -5,7 +5,8 @@ import { allowOrigin, preflightResponse } from "./cors.ts";
 import { type Dialect, faultResponse } from "./errors.ts";
 import { cutSourcePrefix } from "./request_source.ts";
 import { matchRoute, type RouteMatch } from "./route_table.ts";
-import { createRoutes, dialectOf, type RouteTarget } from "./routes.ts";
+import type { RouteTarget } from "./route_target.ts";
+import { createRoutes, dialectOf } from "./routes.ts";
 
 /** The HTTP surface of a node, without a socket. */
 export interface Api {
@@ -62,7 +63,7 @@ export function createApi(options: ApiOptions): Api {
       if (matched.match.kind !== "unknown") route = matched.match.pattern;
       response = await answer(request, info, path, matched);
     } catch (thrown) {
-      response = failed(thrown, request, route, dialect);
+      response = failed(thrown, signalOf(request, info), route, dialect);
     }
     requests.add(1, {
       route,
@@ -111,7 +112,12 @@ export function createApi(options: ApiOptions): Api {
     } catch (thrown) {
       if (allowedOrigin === null) throw thrown;
       // A page that may call may read why it failed.
-      response = failed(thrown, request, patternOf(matched), matched.dialect);
+      response = failed(
+        thrown,
+        signalOf(request, info),
+        patternOf(matched),
+        matched.dialect,
+      );
     }
     if (allowedOrigin !== null) allowOrigin(response, allowedOrigin);
     return request.method === "HEAD" ? await headOf(response) : response;
@@ -154,6 +160,7 @@ export function createApi(options: ApiOptions): Api {
         }
         return await match.target.handle({
           request,
+          signal: signalOf(request, info),
           params: match.params,
           prefix,
           client: caller?.client ?? "open",
@@ -168,11 +175,11 @@ export function createApi(options: ApiOptions): Api {
 
   function failed(
     thrown: unknown,
-    request: Request,
+    signal: AbortSignal,
     route: string,
     dialect: Dialect,
   ): Response {
-    if (request.signal.aborted) {
+    if (signal.aborted) {
       return new Response(null, { status: CLIENT_LEFT });
     }
     const fault = faultOf(thrown);
@@ -213,4 +220,11 @@ async function headOf(response: Response): Promise<Response> {
 function describe(cause: unknown): string {
   if (cause instanceof Error) return cause.stack ?? cause.message;
   return String(cause);
+}
+
+/** Aborts when the client left, as far as request and socket can tell. */
+function signalOf(request: Request, { left }: ConnectionInfo): AbortSignal {
+  return left === undefined
+    ? request.signal
+    : AbortSignal.any([request.signal, left]);
 }

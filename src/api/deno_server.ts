@@ -1,5 +1,6 @@
 import { Fault } from "../domain/mod.ts";
 import type { ConnectionInfo } from "./access.ts";
+import type { ConnectionPorts } from "./client_watch.ts";
 import { faultResponse } from "./errors.ts";
 import { isLoopback } from "./host_name.ts";
 import { dialectOf } from "./routes.ts";
@@ -11,10 +12,13 @@ export interface ListenAt {
   readonly port: number;
 }
 
+/** Both ends of the connection, with their ports. */
+export interface SocketInfo extends ConnectionInfo, ConnectionPorts {}
+
 /** What is run for each request. */
 export type HandleRequest = (
   request: Request,
-  info: ConnectionInfo,
+  info: SocketInfo,
 ) => Promise<Response>;
 
 /** A socket that is served. */
@@ -37,7 +41,7 @@ export const bindWithDeno: Bind = (at, handle) => {
   const idle = Promise.withResolvers<void>();
   let running = 0;
   let draining = false;
-  const server = Deno.serve(
+  const server: Deno.HttpServer<Deno.NetAddr> = Deno.serve(
     {
       hostname: at.host,
       port: at.port,
@@ -54,6 +58,8 @@ export const bindWithDeno: Bind = (at, handle) => {
       return handle(request, {
         remoteHost,
         localHost: localEnd(at.host, remoteHost),
+        remotePort: remoteAddr.port,
+        localPort: server.addr.port,
       });
     },
   );

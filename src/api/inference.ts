@@ -27,7 +27,7 @@ export function createInferenceHandler(
     ...BODY_BOUNDS,
     limitBytes: options.bodyLimitBytes ?? BODY_BOUNDS.limitBytes,
   };
-  return async ({ request, prefix, client }) => {
+  return async ({ request, signal, prefix, client }) => {
     const body = await readJsonObject(request, bounds, clock);
     const source = settleSource({
       body: body.source,
@@ -39,7 +39,7 @@ export function createInferenceHandler(
     );
     const parse = await load();
     const asked = parse(body, { source, conversation, client });
-    const routed = await router.route(asked, request.signal)
+    const routed = await router.route(asked, signal)
       .catch((thrown) => {
         throw explain(thrown, asked.model, options);
       });

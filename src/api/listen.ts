@@ -1,5 +1,6 @@
 import type { Log } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
+import { createClientWatch } from "./client_watch.ts";
 import {
   type Bind,
   bindWithDeno,
@@ -55,9 +56,18 @@ export async function openListeners(
   options: ListenersOptions,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
+  const watch = opening.use(
+    createClientWatch(options.clock, options.kernelTables ?? PROC),
+  );
+  // What a request without a body asks for is answered at once.
+  const handle: HandleRequest = (request, info) =>
+    request.body === null ? options.handle(request, info) : watch.during(
+      info,
+      (left) => options.handle(request, { ...info, left }),
+    );
   const listeners: Listener[] = [];
   for (const at of options.addresses) {
-    listeners.push(opening.use(await openListener(at, options)));
+    listeners.push(opening.use(await openListener(at, { ...options, handle })));
   }
   const opened = opening.move();
   return {

@@ -153,7 +153,37 @@ Deno.test({
   },
 });
 
-Deno.test("SSE-11 a client that leaves stops the engine", async () => {
+Deno.test({
+  name: "SSE-11 a client that leaves a whole answer waiting stops the engine",
+  ignore: !LINUX,
+  async fn() {
+    await using stack = new AsyncDisposableStack();
+    const node = await startAlone(stack);
+    const leave = new AbortController();
+    const asked = fetch(`${node.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      // No bound and no end token: alone it would run to the end of the context.
+      body: JSON.stringify({
+        model: "covey-tiny",
+        messages: [{ role: "user", content: "hello ".repeat(200) }],
+        ignore_eos: true,
+      }),
+      signal: leave.signal,
+    });
+    const running = (count: string) => async () => {
+      const metrics = await (await fetch(`${node.url}/metrics`)).text();
+      const seen = /^covey_queue_running\S* (\d+)$/m.exec(metrics)?.[1];
+      return seen === count ? true : undefined;
+    };
+    await eventually("the request runs", running("1"));
+    leave.abort();
+    await asked.catch(() => {});
+    await eventually("nothing runs any more", running("0"), 2_000);
+  },
+});
+
+Deno.test("SSE-11 a client that leaves a stream stops the engine", async () => {
   await using stack = new AsyncDisposableStack();
   const node = await startAlone(stack);
   const leave = new AbortController();
