@@ -126,6 +126,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       policy: config.routing,
       maxQueue: config.maxQueue,
       keepAliveMs: config.keepAliveMs,
+      modelSets: config.modelSets,
       clock,
       entropy,
       log: log.child("router"),

@@ -1,7 +1,8 @@
 import type { Node, ParseError } from "jsonc-parser";
-import { nearestName } from "../domain/mod.ts";
+import { type ModelSet, nearestName } from "../domain/mod.ts";
 import { parseEngineList } from "./engine_list.ts";
 import { bad, type BadConfig, type Given, quote } from "./given.ts";
+import { parseModelSets } from "./model_sets.ts";
 import type { EngineConfig } from "./node_config.ts";
 import { FILE_KEYS, type NameMeaning } from "./setting_names.ts";
 
@@ -18,12 +19,13 @@ export type FileReading =
     readonly given: readonly Given[];
     readonly notices: readonly string[];
     readonly engines: readonly EngineConfig[];
+    readonly modelSets: readonly ModelSet[];
   }
   | BadConfig;
 
 /**
  * Read covey.jsonc: JSON with comments and trailing commas, one object whose
- * keys are those of the settings, and `engines`.
+ * keys are those of the settings, `engines` and `models`.
  *
  * @param text The file's text.
  * @returns What it says, or the first thing wrong with it.
@@ -52,7 +54,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
     return badFile(`${placeOf(source, first.offset)}: ${problem}`);
   }
   if (tree === undefined) {
-    return { kind: "read", given: [], notices: [], engines: [] };
+    return { kind: "read", given: [], notices: [], engines: [], modelSets: [] };
   }
   if (tree.type !== "object") {
     return badFile('must hold one object, such as {"port": 11411}');
@@ -68,6 +70,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
   const given: Given[] = [];
   const notices: string[] = [];
   let engines: readonly EngineConfig[] = [];
+  let modelSets: readonly ModelSet[] = [];
   for (const { children } of tree.children ?? []) {
     const [keyNode, valueNode] = children ?? [];
     if (keyNode === undefined || valueNode === undefined) continue;
@@ -78,11 +81,9 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       if (list.kind === "bad") return list;
       engines = list.engines;
     } else if (key === "models") {
-      const wrong = checkModels(valueNode);
-      if (wrong !== undefined) return badFile(wrong);
-      notices.push(
-        `"models" in ${CONFIG_FILE_NAME} is read but sets of equal models are not part of this build yet`,
-      );
+      const read = parseModelSets(jsonc.getNodeValue(valueNode));
+      if (read.kind === "bad") return read;
+      modelSets = read.sets;
     } else if (meaning === undefined) {
       notices.push(unknownKey(key));
     } else {
@@ -91,7 +92,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       if (reading !== null) given.push(reading);
     }
   }
-  return { kind: "read", given, notices, engines };
+  return { kind: "read", given, notices, engines, modelSets };
 }
 
 function readEntry(
@@ -138,15 +139,6 @@ function textOf(node: Node): string | undefined {
     default:
       return undefined;
   }
-}
-
-function checkModels(node: Node): string | undefined {
-  const sound = node.type === "object" &&
-    (node.children ?? []).every(({ children }) =>
-      children?.[1]?.type === "array" &&
-      (children[1].children ?? []).every((item) => item.type === "string")
-    );
-  return sound ? undefined : '"models" must map names to lists of names';
 }
 
 function unknownKey(key: string): string {

@@ -67,6 +67,7 @@ async function buildSchema(): Promise<ZodType<readonly EngineConfig[]>> {
     noise: between(0, 1).default(0),
     slots: whole(1, 1_024).default(1),
     contextLength: whole(16, 16_777_216).default(8_192),
+    cachedPrompts: whole(0, 4_096).default(64),
   });
   const noFaults = { errorRate: 0, stallMs: 0, dieAfterTokens: null };
   const faults = z.strictObject({

@@ -1,5 +1,5 @@
 import type { Secret } from "../domain/mod.ts";
-import { host, hostAndPort, ipAddress, port, staticPeer } from "./address.ts";
+import { host, hostAndPort, ipAddress, port } from "./address.ts";
 import { duration, DURATION_FORMS } from "./duration.ts";
 import {
   matching,
@@ -19,6 +19,7 @@ import {
 } from "./secret_strength.ts";
 import { accept, listOf, refuse, type Setting } from "./setting.ts";
 import type { SettingValues } from "./setting_values.ts";
+import { staticPeer } from "./static_peer.ts";
 
 const ROLES = ["node", "controller"] as const;
 const ROUTINGS = ["local_first", "balanced"] as const;
@@ -152,7 +153,7 @@ export const SETTINGS: {
   peers: {
     variable: "COVEY_PEERS",
     about: "Peers to dial where multicast does not reach",
-    accepts: "host:port, separated by commas",
+    accepts: "host:port or ssh://user@host, separated by commas",
     fallback: [],
     fallbackText: "unset",
     parse: listOf(staticPeer, 256),
@@ -263,7 +264,6 @@ export const SETTINGS: {
     fallback: false,
     fallbackText: "0",
     toggle: true,
-    later: { feature: "continuation is", quietFor: ["0", "false"] },
     parse: toggle,
   },
   upstreams: {

@@ -49,6 +49,8 @@ export interface Candidate {
   readonly estimate: Estimate;
   /** Why it is not eligible, or null. */
   readonly unfit: Unfit | null;
+  /** Which of the asked name's sets its model belongs to: 0 before all fallbacks. */
+  readonly tier: number;
   /** Tokens of the prompt that are taken to be cached there. */
   readonly cachedTokens: number;
 }

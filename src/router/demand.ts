@@ -1,8 +1,8 @@
-import type { InferenceRequest } from "../domain/mod.ts";
+import type { InferenceRequest, ModelSet } from "../domain/mod.ts";
 import type { Demand, EngineSnapshot } from "./candidate.ts";
 import { decodes } from "./estimate.ts";
 import type { LengthBook } from "./length_book.ts";
-import { type ModelName, parseModelName } from "./model_name.ts";
+import { type ModelName, parseModelName, tierOf } from "./model_name.ts";
 import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
 
 /**
@@ -11,13 +11,15 @@ import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
  * @param request The request.
  * @param engines Whose own experience counts where this node has none.
  * @param lengths What this entry node knows of answers' lengths.
+ * @param sets Names that an operator joined.
  */
 export function demandOf(
   request: InferenceRequest,
   engines: readonly EngineSnapshot[],
   lengths: LengthBook,
+  sets: readonly ModelSet[] = [],
 ): Demand {
-  const model = parseModelName(request.model);
+  const model = parseModelName(request.model, sets);
   return {
     model,
     capability: request.capability,
@@ -43,7 +45,7 @@ function priorTokens(
   let tokens = PRIOR_OUTPUT_TOKENS;
   for (const engine of engines) {
     for (const { model, rates } of engine.view.offers) {
-      if (model !== name.asked && model !== name.other) continue;
+      if (tierOf(name, model) !== 0) continue;
       if (rates.observations <= most) continue;
       most = rates.observations;
       tokens = rates.expectedOutputTokens;

@@ -1,3 +1,6 @@
+import type { ModelSet, Offer } from "../domain/mod.ts";
+import { matchesPattern, setFor } from "./model_set.ts";
+
 const LATEST = ":latest";
 
 /** The spellings under which an engine may list one model. */
@@ -5,20 +8,30 @@ export interface ModelName {
   readonly asked: string;
   /** The other spelling of a bare name: with `:latest`, or without it. */
   readonly other: string | null;
+  /**
+   * Further names that an operator declared to mean it, and fallbacks behind
+   * them; absent for none. The asked name itself belongs to the first.
+   */
+  readonly tiers?: readonly (readonly string[])[];
 }
 
 /**
- * Read a model name. A bare name and `name:latest` mean the same; nothing else
- * is guessed, so that `big` never becomes `big:70b`.
+ * Read a model name. A bare name and `name:latest` mean the same, and so do the
+ * names that a set joins; nothing else is guessed, so that `big` never becomes
+ * `big:70b`.
  *
  * @param asked As the caller wrote it.
+ * @param sets What the operator declared.
  * @returns Its spellings.
  */
-export function parseModelName(asked: string): ModelName {
-  if (asked.endsWith(LATEST)) {
-    return { asked, other: asked.slice(0, -LATEST.length) };
-  }
-  return { asked, other: asked.includes(":") ? null : asked + LATEST };
+export function parseModelName(
+  asked: string,
+  sets: readonly ModelSet[] = [],
+): ModelName {
+  const other = otherSpelling(asked);
+  const set = setFor(asked, sets) ??
+    (other === null ? undefined : setFor(other, sets));
+  return { asked, other, ...(set === undefined ? {} : { tiers: set.tiers }) };
 }
 
 /**
@@ -29,4 +42,48 @@ export function parseModelName(asked: string): ModelName {
  */
 export function modelKey(asked: string): string {
   return asked.endsWith(LATEST) ? asked.slice(0, -LATEST.length) : asked;
+}
+
+/**
+ * Tell which of a name's sets an engine's model belongs to by its name.
+ *
+ * @param name The name.
+ * @param model The engine's own name for its model.
+ * @returns 0 for the first set; null when it belongs to none.
+ */
+export function tierOf(name: ModelName, model: string): number | null {
+  if (model === name.asked || model === name.other) return 0;
+  if (name.tiers === undefined) return null;
+  const key = modelKey(model);
+  const tier = name.tiers.findIndex((patterns) =>
+    patterns.some((one) => matchesPattern(modelKey(one), key))
+  );
+  return tier < 0 ? null : tier;
+}
+
+/**
+ * Find the weights that a name stands for: whoever offers the same ones offers
+ * the model, under whatever name (MOD-03).
+ *
+ * @param name The name.
+ * @param offers All engines' offers.
+ * @returns Set of each root; where several claim one, the first.
+ */
+export function rootsOf(
+  name: ModelName,
+  offers: Iterable<Offer>,
+): ReadonlyMap<string, number> {
+  const roots = new Map<string, number>();
+  for (const { model, root } of offers) {
+    if (root === null) continue;
+    const tier = tierOf(name, model);
+    if (tier === null) continue;
+    roots.set(root, Math.min(tier, roots.get(root) ?? tier));
+  }
+  return roots;
+}
+
+function otherSpelling(asked: string): string | null {
+  if (asked.endsWith(LATEST)) return modelKey(asked);
+  return asked.includes(":") ? null : asked + LATEST;
 }

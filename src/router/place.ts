@@ -8,7 +8,7 @@ import type {
 import type { Candidate, Demand, EngineSnapshot, Unfit } from "./candidate.ts";
 import { estimate } from "./estimate.ts";
 import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
-import type { ModelName } from "./model_name.ts";
+import { type ModelName, rootsOf, tierOf } from "./model_name.ts";
 import { noCandidateFault } from "./no_candidate.ts";
 import { type Policy, preferred } from "./preference.ts";
 
@@ -49,12 +49,14 @@ const COUNTING_DOUBT = 2;
 export function place(input: PlaceInput): Placement {
   const candidates = readmitted(weighed(input), input.demand);
   const eligible = candidates.filter((one) => one.unfit === null);
-  const [first, ...rest] = preferred(eligible, {
-    source: input.demand.source,
-    policy: input.policy,
-    self: input.self,
-    seed: input.seed,
-  });
+  const [first, ...rest] = tiersOf(eligible).flatMap((tier) =>
+    preferred(tier, {
+      source: input.demand.source,
+      policy: input.policy,
+      self: input.self,
+      seed: input.seed,
+    })
+  );
   const records = candidates.map((one) => recordOf(one, first, input.self));
   if (first !== undefined) {
     return { kind: "placed", order: [first, ...rest], candidates: records };
@@ -76,48 +78,69 @@ function weighed(input: PlaceInput): Candidate[] {
     outputTokens: demand.expected.medianTokens,
   };
   const candidates: Candidate[] = [];
+  const roots = rootsOf(demand.model, allOffers(input.engines));
   for (const engine of input.engines) {
-    const offer = offerOf(engine, demand.model, demand.capability);
-    if (offer === undefined) continue;
-    const cachedTokens = offer.state.kind === "warm"
-      ? engine.cachedTokens?.(offer.model) ?? 0
-      : 0;
-    candidates.push({
-      engine,
-      offer,
-      unfit: unfitness(demand, engine, offer, self),
-      cachedTokens,
-      estimate: estimate({
-        work: { ...work, cachedTokens },
+    for (const [tier, offer] of offersOf(engine, demand, roots)) {
+      const cachedTokens = offer.state.kind === "warm"
+        ? engine.cachedTokens?.(offer.model) ?? 0
+        : 0;
+      candidates.push({
+        engine,
         offer,
-        availability: engine.view.availability,
-        hop: engine.view.hop,
-        unseenMs: engine.unseenMs(offer.device),
-      }),
-    });
+        unfit: unfitness(demand, engine, offer, self),
+        tier,
+        cachedTokens,
+        estimate: estimate({
+          work: { ...work, cachedTokens },
+          offer,
+          availability: engine.view.availability,
+          hop: engine.view.hop,
+          unseenMs: engine.unseenMs(offer.device),
+        }),
+      });
+    }
   }
   return candidates;
 }
 
-/** The spelling that was asked for wins over its other one, the right capability over both. */
-function offerOf(
+function* allOffers(engines: readonly EngineSnapshot[]): Generator<Offer> {
+  for (const engine of engines) yield* engine.view.offers;
+}
+
+/**
+ * An engine's best offer in each set of the asked name: the right capability
+ * wins, then the spelling that was asked for, then any name over equal weights.
+ */
+function offersOf(
   engine: EngineSnapshot,
-  name: ModelName,
-  capability: Capability,
-): Offer | undefined {
-  let found: Offer | undefined;
+  { model, capability }: Demand,
+  roots: ReadonlyMap<string, number>,
+): ReadonlyMap<number, Offer> {
+  const found = new Map<number, Offer>();
   for (const offer of engine.view.offers) {
-    if (offer.model !== name.asked && offer.model !== name.other) continue;
-    const better = found === undefined ||
-      rank(offer, name, capability) > rank(found, name, capability);
-    if (better) found = offer;
+    const named = tierOf(model, offer.model);
+    const tier = named ??
+      (offer.root === null ? undefined : roots.get(offer.root));
+    if (tier === undefined) continue;
+    const best = found.get(tier);
+    const better = best === undefined ||
+      rank(offer, model, capability) > rank(best, model, capability);
+    if (better) found.set(tier, offer);
   }
   return found;
 }
 
 function rank(offer: Offer, name: ModelName, capability: Capability): number {
-  return (offer.capabilities.includes(capability) ? 2 : 0) +
-    (offer.model === name.asked ? 1 : 0);
+  return (offer.capabilities.includes(capability) ? 4 : 0) +
+    (offer.model === name.asked ? 2 : 0) +
+    (tierOf(name, offer.model) === null ? 0 : 1);
+}
+
+/** Fallbacks serve only when nobody of an earlier set can. */
+function tiersOf(candidates: readonly Candidate[]): readonly Candidate[][] {
+  const tiers: Candidate[][] = [];
+  for (const one of candidates) (tiers[one.tier] ??= []).push(one);
+  return tiers.filter((tier) => tier !== undefined);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   formatSource,
   type InferenceRequest,
   type Log,
+  type ModelSet,
   type NodeId,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
@@ -41,6 +42,8 @@ export interface RunContext {
   readonly standings: Standings;
   readonly lengths: LengthBook;
   readonly prefixes: PrefixBook;
+  /** Names that the operator joined. */
+  readonly modelSets: readonly ModelSet[];
   /** Digests of prompts are made with it. */
   readonly prefixKey: Uint8Array;
   /** How long an idle model is taken to stay loaded, and what it cached with it. */
@@ -136,7 +139,12 @@ export class RequestRun implements LoopEffects, SessionEvents {
       snapshots.push(snapshot);
     }
     const { self, policy, lengths } = this.#context;
-    const demand = demandOf(this.#request, snapshots, lengths);
+    const demand = demandOf(
+      this.#request,
+      snapshots,
+      lengths,
+      this.#context.modelSets,
+    );
     const placement = place({
       demand,
       engines: snapshots,

@@ -8,6 +8,7 @@ import {
   type Log,
   type Metrics,
   type ModelListing,
+  type ModelSet,
   type NodeId,
   type NodeStanding,
   type RoutedAnswer,
@@ -47,6 +48,8 @@ export interface RouterOptions {
   readonly maxQueue: number;
   /** How long an idle model stays loaded, in milliseconds; 5 minutes unless told otherwise. */
   readonly keepAliveMs?: number;
+  /** Names that the operator joined; none unless said. */
+  readonly modelSets?: readonly ModelSet[];
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Log;
@@ -108,6 +111,7 @@ class EngineRouter implements OwnedRouter {
       standings: new Standings(),
       lengths: new LengthBook(),
       prefixes: new PrefixBook(),
+      modelSets: options.modelSets ?? [],
       prefixKey: entropy.bytes(PREFIX_KEY_BYTES),
       keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       decisions: this.#decisions,
@@ -162,7 +166,7 @@ class EngineRouter implements OwnedRouter {
   }
 
   models(): readonly ModelListing[] {
-    return listModels(this.#engines());
+    return listModels(this.#engines(), this.#context.modelSets);
   }
 
   report(): WorkReport {

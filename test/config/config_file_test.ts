@@ -56,20 +56,35 @@ Deno.test("readConfigFile refuses what is not an object of settings", async () =
       ['{"peers": ["a:1,b:2"]}', /this array is not accepted/],
       ['{"clusterSecret": {"a": 1}}', /the value is not accepted/],
       ['{"dataDir": "/x"}', /the data folder is where covey.jsonc is found/],
-      ['{"models": {"a": "b"}}', /"models" must map names to lists/],
+      ['{"models": ["a"]}', /"models" must map names to lists/],
+      ['{"models": {"a": "b"}}', /"a": give a list of model names/],
+      ['{"models": {"a": []}}', /"a": give a list of model names/],
+      ['{"models": {"a": ["b", ["c"]]}}', /"a": give a list of model names/],
+      ['{"models": {"a": [["b"], [7]]}}', /"a": give a list of model names/],
     ] as const
   ) assert.match(await line(text), reason);
 });
 
 Deno.test("readConfigFile names the nearest key when one is misspelt", async () => {
   const reading = await readConfigFile(
-    '{"maxQeue": 1, "engine s": [], "models": {"a": ["b"]}}',
+    '{"maxQeue": 1, "engine s": []}',
   );
   assert(reading.kind === "read");
   assert.deepEqual(reading.notices, [
     '"maxQeue" in covey.jsonc is no setting and has no effect; did you mean "maxQueue"?',
     '"engine s" in covey.jsonc is no setting and has no effect; did you mean "engines"?',
-    '"models" in covey.jsonc is read but sets of equal models are not part of this build yet',
+  ]);
+});
+
+Deno.test("readConfigFile reads sets of equal models, with fallbacks or without", async () => {
+  const reading = await readConfigFile(
+    '{"models": {"big": ["a", "b:*"], "claude-*": [["a"], ["c", "d"]]}}',
+  );
+  assert(reading.kind === "read");
+  assert.deepEqual(reading.notices, []);
+  assert.deepEqual(reading.modelSets, [
+    { name: "big", tiers: [["a", "b:*"]] },
+    { name: "claude-*", tiers: [["a"], ["c", "d"]] },
   ]);
 });
 
@@ -84,6 +99,7 @@ Deno.test("readConfigFile fills what a simulated engine leaves out", async () =>
     batchSlowdown: 0.3,
     noise: 0,
     contextLength: 8_192,
+    cachedPrompts: 64,
   };
   assert.deepEqual(reading.engines, [{
     kind: "simulated",

@@ -8,10 +8,15 @@ export interface AnswerFrame {
   readonly created: number;
   readonly model: string;
   readonly promptTokens: number;
+  /** Of these, what needed no prefill. */
+  readonly cachedTokens: number;
+  /** Tokens of the answer that another engine wrote before. */
+  readonly resumedTokens: number;
 }
 
 /** How an answer ended. */
 export interface AnswerEnd {
+  /** Tokens written here. */
   readonly outputTokens: number;
   readonly finishReason: "stop" | "length";
   readonly prefillMs: number;
@@ -35,7 +40,7 @@ export function openingChunk(frame: AnswerFrame): JsonObject | null {
 
 /** The chunk of one token. */
 export function tokenChunk(frame: AnswerFrame, number: number): JsonObject {
-  const text = wordOf(number);
+  const text = wordOf(frame.resumedTokens + number);
   return frame.kind === "chat"
     ? chunk(frame, { index: 0, delta: { content: text }, finish_reason: null })
     : chunk(frame, { index: 0, text, logprobs: null, finish_reason: null });
@@ -58,7 +63,9 @@ export function closingChunks(
 /** An answer that is not streamed. */
 export function wholeAnswer(frame: AnswerFrame, end: AnswerEnd): JsonObject {
   let text = "";
-  for (let token = 1; token <= end.outputTokens; token++) text += wordOf(token);
+  for (let token = 1; token <= end.outputTokens; token++) {
+    text += wordOf(frame.resumedTokens + token);
+  }
   const choice: JsonObject = frame.kind === "chat"
     ? {
       index: 0,
@@ -103,20 +110,27 @@ function chunk(frame: AnswerFrame, choice: JsonObject | null): JsonObject {
 }
 
 function usageOf(frame: AnswerFrame, end: AnswerEnd): JsonObject {
+  const { promptTokens, cachedTokens, resumedTokens } = frame;
+  const outputTokens = resumedTokens + end.outputTokens;
   return {
-    prompt_tokens: frame.promptTokens,
-    completion_tokens: end.outputTokens,
-    total_tokens: frame.promptTokens + end.outputTokens,
+    prompt_tokens: promptTokens,
+    completion_tokens: outputTokens,
+    total_tokens: promptTokens + outputTokens,
+    ...(cachedTokens > 0
+      ? { prompt_tokens_details: { cached_tokens: cachedTokens } }
+      : {}),
   };
 }
 
 function timingsOf(frame: AnswerFrame, end: AnswerEnd): JsonObject {
+  const { promptTokens, cachedTokens, resumedTokens } = frame;
+  const evaluated = promptTokens - cachedTokens + resumedTokens;
   return {
-    cache_n: 0,
-    prompt_n: frame.promptTokens,
+    cache_n: cachedTokens,
+    prompt_n: evaluated,
     prompt_ms: end.prefillMs,
-    prompt_per_token_ms: ratio(end.prefillMs, frame.promptTokens),
-    prompt_per_second: ratio(frame.promptTokens * 1_000, end.prefillMs),
+    prompt_per_token_ms: ratio(end.prefillMs, evaluated),
+    prompt_per_second: ratio(evaluated * 1_000, end.prefillMs),
     predicted_n: end.outputTokens,
     predicted_ms: end.decodeMs,
     predicted_per_token_ms: ratio(end.decodeMs, end.outputTokens),

@@ -13,7 +13,8 @@ import {
 } from "../../domain/mod.ts";
 import type { Clock, Entropy } from "../../platform/mod.ts";
 import { LaneClock } from "./lane_clock.ts";
-import { errorAnswer } from "./simulated_dialect.ts";
+import { errorAnswer, wordOf } from "./simulated_dialect.ts";
+import { PromptCache } from "./prompt_cache.ts";
 import { simulateEmbeddings } from "./simulated_embedding.ts";
 import { jsonAnswer, type RunPlan, SimulatedRun } from "./simulated_run.ts";
 import type {
@@ -21,6 +22,8 @@ import type {
   SimulatedSettings,
 } from "./simulated_settings.ts";
 
+/** Prompts whose evaluated state a model keeps unless told otherwise. */
+const CACHED_PROMPTS = 64;
 /** Length of an answer nobody bounded. */
 const DEFAULT_OUTPUT_TOKENS = 64;
 const MOST_WAITING = 1_024;
@@ -58,6 +61,7 @@ interface Lane {
   readonly model: SimulatedModel;
   readonly capabilities: readonly Capability[];
   readonly clock: LaneClock;
+  readonly prompts: PromptCache;
 }
 
 class SimulatedEngine implements Engine, AsyncDisposable {
@@ -78,6 +82,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       this.#lanes.set(model.id, {
         model,
         capabilities: capabilitiesOf(model),
+        prompts: new PromptCache(model.cachedPrompts ?? CACHED_PROMPTS),
         clock: new LaneClock(options.clock, {
           loadMs: model.loadMs,
           slots: model.slots,
@@ -142,9 +147,10 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     const { lane: { loadedMs }, lane: simulated } = lane.clock;
     return {
       model: model.id,
-      root: null,
+      // Equal names of simulated models mean equal answers.
+      root: `simulated:${model.id}`,
       capabilities: lane.capabilities,
-      features: [],
+      features: lane.capabilities.includes("embedding") ? [] : ["resume"],
       contextLength: model.contextLength,
       sizeBytes: null,
       state: this.#loadState(model, loadedMs),
@@ -161,6 +167,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         typicalError: model.noise,
         expectedOutputTokens: DEFAULT_OUTPUT_TOKENS,
       },
+      cachedPrompts: model.cachedPrompts ?? CACHED_PROMPTS,
     };
   }
 
@@ -236,19 +243,28 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   ): () => Promise<EngineAnswer> {
     const { faults } = this.#options.config;
     const { model } = lane;
-    const { promptTokens } = attempt.request;
-    const outputTokens = planned === null ? outputTokensOf(model, attempt) : 0;
+    const { request } = attempt;
+    const resumed = attempt.resume?.tokens ?? 0;
+    const outputTokens = planned === null
+      ? Math.max(0, outputTokensOf(model, attempt) - resumed)
+      : 0;
+    const cached = planned === null ? lane.prompts.look(request) : 0;
     const factor = this.#drawFactor(model.noise);
-    const prefillMs = promptTokens / model.prefillTokensPerSecond * 1_000 *
-      factor;
-    const plan = planned ?? this.#planGeneration(attempt, outputTokens);
+    const prefillMs = (request.promptTokens - cached + resumed) /
+      model.prefillTokensPerSecond * 1_000 * factor;
+    const plan = planned ??
+      this.#planGeneration(attempt, resumed + outputTokens, cached);
     const run = new SimulatedRun(plan, prefillMs, () => leave());
+    let written = 0;
     const ticket = lane.clock.add({
       prefillMs: faults.stallMs + prefillMs,
       outputTokens,
       factor,
       dieAfterTokens: faults.dieAfterTokens,
-      on: (event) => run.hear(event),
+      on: (event) => {
+        if (event.kind === "token") written = event.number;
+        run.hear(event);
+      },
     });
     const leave = () => ticket[Symbol.dispose]();
     const onAbort = () => {
@@ -259,12 +275,19 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     this.#runs.add(run);
     run.over.then(() => {
       this.#runs.delete(run);
+      if (planned === null && written > 0) {
+        lane.prompts.keep(request, textUpTo(resumed + written));
+      }
       signal.removeEventListener("abort", onAbort);
     });
     return () => run.head;
   }
 
-  #planGeneration(attempt: Attempt, outputTokens: number): RunPlan {
+  #planGeneration(
+    attempt: Attempt,
+    outputTokens: number,
+    cachedTokens: number,
+  ): RunPlan {
     const { clock, entropy } = this.#options;
     const { capability, maxOutputTokens, promptTokens, stream } =
       attempt.request;
@@ -281,6 +304,8 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         created: Math.floor(clock.now() / 1_000),
         model: attempt.model,
         promptTokens,
+        cachedTokens,
+        resumedTokens: attempt.resume?.tokens ?? 0,
       },
     };
   }
@@ -297,6 +322,10 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     );
     return Math.max(1 + noise * deviations, LEAST_FACTOR);
   }
+}
+
+function textUpTo(tokens: number): string {
+  return Array.from({ length: tokens }, (_, at) => wordOf(at + 1)).join("");
 }
 
 function outputTokensOf(model: SimulatedModel, attempt: Attempt): number {

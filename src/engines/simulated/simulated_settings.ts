@@ -15,6 +15,8 @@ export interface SimulatedModel {
   readonly noise: number;
   readonly slots: number;
   readonly contextLength: number;
+  /** Prompts whose evaluated state is kept, 64 unless said. */
+  readonly cachedPrompts?: number;
 }
 
 /** A simulated engine: each of its models as if it had a device to itself. */
