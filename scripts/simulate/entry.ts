@@ -2,8 +2,15 @@ import { ageLoadState, ageQueue, type Offer } from "../../src/domain/mod.ts";
 import type { EngineSnapshot } from "../../src/router/candidate.ts";
 import { DispatchLedger } from "../../src/router/dispatch_ledger.ts";
 import { LengthBook } from "../../src/router/length_book.ts";
+import { placeOf, PrefixBook } from "../../src/router/prefix_book.ts";
+import type { PrefixChain } from "../../src/router/prefix_chain.ts";
 import { Standings } from "../../src/router/standings.ts";
-import type { NodeReport, SimulatedNode } from "./simulated_node.ts";
+import {
+  KEEP_ALIVE_MS,
+  type NodeReport,
+  type SimulatedNode,
+} from "./simulated_node.ts";
+import type { Job } from "./workload.ts";
 import type { VirtualClock } from "./virtual_clock.ts";
 
 /** One node as an entry sees it through counts, for rules that count. */
@@ -34,6 +41,7 @@ export class SimulatedEntry {
   readonly ledger: DispatchLedger = new DispatchLedger();
   readonly standings: Standings = new Standings();
   readonly lengths: LengthBook = new LengthBook();
+  readonly #prefixes = new PrefixBook();
   readonly #clock: VirtualClock;
   readonly #nodes: readonly SimulatedNode[];
   readonly #hopMs: number;
@@ -79,12 +87,38 @@ export class SimulatedEntry {
     };
   }
 
-  /** How a node looks to the router. */
-  snapshot(index: number): EngineSnapshot {
+  /** Note that a node has evaluated a job's prompt. */
+  keepPrefix(node: SimulatedNode, job: Job): void {
+    if (job.conversation === null) return;
+    const nowMs = this.#clock.monotonic();
+    this.#prefixes.keep(placeOf(keyOf(node), job.model), chainOf(job), {
+      answerTokens: job.outputTokens,
+      capacity: Math.max(1, node.spec.prefixes),
+      untilMs: nowMs + KEEP_ALIVE_MS,
+    }, nowMs);
+  }
+
+  /** What is believed to be cached of a job's prompt, by place. */
+  cachedTokens(job: Job): ReadonlyMap<string, number> {
+    return job.conversation === null
+      ? new Map()
+      : this.#prefixes.look(chainOf(job), this.#clock.monotonic());
+  }
+
+  /**
+   * How a node looks to the router.
+   *
+   * @param index Of the node.
+   * @param cached From `cachedTokens`.
+   */
+  snapshot(
+    index: number,
+    cached: ReadonlyMap<string, number>,
+  ): EngineSnapshot {
     const node = this.#node(index);
     const report = this.#report(index);
     const isSelf = node === this.node;
-    const key = `${node.id}/engine`;
+    const key = keyOf(node);
     const nowMs = this.#clock.monotonic();
     const seen = isSelf ? Infinity : report.seen[this.node.id] ?? 0;
     return {
@@ -104,6 +138,7 @@ export class SimulatedEntry {
       },
       unseenMs: (device) => this.ledger.unseenMs(node.id, device, seen),
       bar: this.standings.bar({ key, node: node.id }, nowMs),
+      cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
     };
   }
 
@@ -127,6 +162,16 @@ export class SimulatedEntry {
     if (node === this.node) return node.report();
     return this.#reports[index] ?? node.report();
   }
+}
+
+/** Name of a node's engine over all nodes. */
+export function keyOf(node: SimulatedNode): string {
+  return `${node.id}/engine`;
+}
+
+/** A conversation is known by its name alone here: simulated prompts have no text. */
+function chainOf({ conversation, promptTokens }: Job): PrefixChain {
+  return { marks: [], conversation, promptTokens };
 }
 
 function aged(offers: readonly Offer[], elapsedMs: number): readonly Offer[] {

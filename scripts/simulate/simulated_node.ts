@@ -1,4 +1,9 @@
-import { type NodeId, type Offer, parseNodeId } from "../../src/domain/mod.ts";
+import {
+  type Eviction,
+  type NodeId,
+  type Offer,
+  parseNodeId,
+} from "../../src/domain/mod.ts";
 import { DeviceQueue, type QueuePlace } from "../../src/router/device_queue.ts";
 import { serviceMs, type Work } from "../../src/router/estimate.ts";
 import { ModelRates } from "../../src/router/model_rates.ts";
@@ -19,6 +24,8 @@ export interface NodeWork {
   /** The entry node and its number of this dispatch. */
   readonly entry: NodeId;
   readonly dispatch: number;
+  /** What the entry believes to be cached here. */
+  readonly cachedTokens: number;
   started(): void;
   firstToken(): void;
   finished(): void;
@@ -55,7 +62,12 @@ interface Run {
   readonly promptTokens: number;
   readonly startedAtMs: number;
   /** Work left per phase in milliseconds of this node, alone and at full speed. */
-  readonly leftMs: [load: number, prefill: number, decode: number];
+  readonly leftMs: [
+    load: number,
+    prefill: number,
+    firstToken: number,
+    others: number,
+  ];
   readonly phaseEndedAtMs: number[];
 }
 
@@ -72,7 +84,10 @@ interface ModelMemory {
   loadedAtMs: number;
 }
 
+const PHASES = 4;
 const SMOOTHING = 0.3;
+/** How long an idle model would stay if nobody needed its room. */
+export const KEEP_ALIVE_MS = 300_000;
 const KEPT_TIMES = 100;
 const EPSILON_MS = 1e-6;
 
@@ -94,6 +109,8 @@ export class SimulatedNode {
   readonly #memory = new Map<string, ModelMemory>();
   readonly #prefixes: PrefixCache;
   readonly #times: number[] = [];
+  /** Of these times, or null when out of date. */
+  #p75: number | null = null;
   #speed = 1;
   #countedAtMs = 0;
   #wake: Disposable | null = null;
@@ -145,7 +162,7 @@ export class SimulatedNode {
       one.work.job.model === work.job.model
     );
     const expectedMs = serviceMs(
-      workOf(work.job, work.job.meanTokens),
+      workOf(work.job, work.job.meanTokens, work.cachedTokens),
       here ? { ...offer, state: { kind: "warm", loadTimeMs: null } } : offer,
       Math.min(this.#queue.running + 1, this.spec.slots),
     );
@@ -230,8 +247,29 @@ export class SimulatedNode {
         : { kind: "warm", loadTimeMs: null },
       device: "device",
       queue: this.#queue.report(spec.slots),
+      evicts: this.#evictedFor(model),
+      cachedPrompts: Math.max(1, spec.prefixes),
       rates: this.#rates.get(model)?.over(prior) ?? prior,
     };
+  }
+
+  /** What a load of a model would push out: the least recently used that rest. */
+  #evictedFor(model: string): readonly Eviction[] {
+    const tooMany = this.#memory.size + 1 - this.spec.room;
+    if (tooMany <= 0 || this.#memory.has(model)) return [];
+    const nowMs = this.#clock.monotonic();
+    return this.#byAge().slice(0, tooMany).map(([name, { lastUsedMs }]) => ({
+      model: name,
+      reloadMs: this.spec.loadMs,
+      idleMs: nowMs - lastUsedMs,
+      keepMs: KEEP_ALIVE_MS,
+    }));
+  }
+
+  #byAge(): readonly (readonly [string, ModelMemory])[] {
+    return [...this.#memory].toSorted(([, a], [, b]) =>
+      a.lastUsedMs - b.lastUsedMs
+    );
   }
 
   #start(held: Held): void {
@@ -242,11 +280,16 @@ export class SimulatedNode {
     const offer = this.#offer(job.model);
     if (this.#discipline === "covey") {
       held.place?.expect(
-        serviceMs(workOf(job, job.meanTokens), offer, this.#queue.running),
+        serviceMs(
+          workOf(job, job.meanTokens, held.work.cachedTokens),
+          offer,
+          this.#queue.running,
+        ),
       );
     }
     const loadMs = this.#load(job.model, job.noise);
     const promptTokens = job.promptTokens - this.#prefixes.use(job);
+    const tokenMs = 1000 / DECODE_PER_SECOND / spec.speed * job.noise;
     held.run = {
       work: held.work,
       offer,
@@ -255,7 +298,8 @@ export class SimulatedNode {
       leftMs: [
         loadMs,
         promptTokens / PREFILL_PER_SECOND / spec.speed * 1000 * job.noise,
-        job.outputTokens / DECODE_PER_SECOND / spec.speed * 1000 * job.noise,
+        tokenMs,
+        (job.outputTokens - 1) * tokenMs,
       ],
       phaseEndedAtMs: [],
     };
@@ -273,8 +317,7 @@ export class SimulatedNode {
       return Math.max(0, memory.loadedAtMs - nowMs);
     }
     const inUse = new Set([...this.#running].map((one) => one.work.job.model));
-    const byAge = [...this.#memory].filter(([name]) => !inUse.has(name))
-      .toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs);
+    const byAge = this.#byAge().filter(([name]) => !inUse.has(name));
     for (const [name] of byAge) {
       if (this.#memory.size < this.spec.room) break;
       this.#memory.delete(name);
@@ -330,13 +373,13 @@ export class SimulatedNode {
       const { run } = held;
       if (run === null) continue;
       while (
-        run.phaseEndedAtMs.length < 3 &&
+        run.phaseEndedAtMs.length < PHASES &&
         (run.leftMs[phaseOf(run)] ?? 0) <= EPSILON_MS
       ) {
         run.phaseEndedAtMs.push(nowMs);
-        if (run.phaseEndedAtMs.length === 2) run.work.firstToken();
+        if (run.phaseEndedAtMs.length === 3) run.work.firstToken();
       }
-      if (run.phaseEndedAtMs.length === 3) this.#finish(held, run);
+      if (run.phaseEndedAtMs.length === PHASES) this.#finish(held, run);
     }
     this.#arm();
   }
@@ -347,7 +390,7 @@ export class SimulatedNode {
     const [loadedMs = nowMs, prefilledMs = nowMs] = run.phaseEndedAtMs;
     const tookMs = nowMs - run.startedAtMs;
     this.#rates.get(job.model)?.observe({
-      work: workOf(job, job.meanTokens),
+      work: workOf(job, job.meanTokens, held.work.cachedTokens),
       concurrency: held.place?.meanConcurrency ?? 1,
       prefillMs: prefilledMs - loadedMs,
       uncachedShare: run.promptTokens / job.promptTokens,
@@ -360,6 +403,7 @@ export class SimulatedNode {
       serviceMs: tookMs,
     }, run.offer);
     this.#prefixes.keep(job);
+    this.#p75 = null;
     this.#times.push(tookMs);
     if (this.#times.length > KEPT_TIMES) this.#times.shift();
     this.#running.delete(held);
@@ -394,20 +438,27 @@ export class SimulatedNode {
   }
 
   #p75Ms(): number {
-    const sorted = this.#times.toSorted((a, b) => a - b);
-    return sorted[Math.floor(sorted.length * 0.75)] ?? 0;
+    this.#p75 ??= this.#times.toSorted((a, b) => a - b)[
+      Math.floor(this.#times.length * 0.75)
+    ] ?? 0;
+    return this.#p75;
   }
 }
 
 const NO_OFFERS: readonly Offer[] = [];
 
 function phaseOf(run: Run): number {
-  return Math.min(run.phaseEndedAtMs.length, 2);
+  return Math.min(run.phaseEndedAtMs.length, PHASES - 1);
 }
 
 /** What a job asks of an estimate. */
-export function workOf(job: Job, outputTokens: number): Work {
-  return { capability: "chat", promptTokens: job.promptTokens, outputTokens };
+export function workOf(
+  job: Job,
+  outputTokens: number,
+  cachedTokens = 0,
+): Work {
+  const { promptTokens } = job;
+  return { capability: "chat", promptTokens, outputTokens, cachedTokens };
 }
 
 function nodeIdOf(index: number): NodeId {

@@ -1,5 +1,5 @@
 import { createChance } from "./chance.ts";
-import { DEVICE, SimulatedEntry } from "./entry.ts";
+import { DEVICE, keyOf, SimulatedEntry } from "./entry.ts";
 import type { Predicted, RoutingRule } from "./policies/policy.ts";
 import { meanJobMs, type Scenario, type Throttle } from "./scenario.ts";
 import { type NodeTicket, SimulatedNode } from "./simulated_node.ts";
@@ -246,6 +246,7 @@ class Simulation {
           job: flight.job,
           entry: entry.node.id,
           dispatch,
+          cachedTokens: choice.cachedTokens,
           started: () => {},
           firstToken: () => {
             firstAtMs = this.#clock.monotonic() + oneWayMs;
@@ -254,6 +255,7 @@ class Simulation {
             this.#later(oneWayMs, () => {
               entry.ledger.close(node.id, dispatch);
               this.#settle(entry, node, "success");
+              entry.keepPrefix(node, flight.job);
               entry.lengths.observe(
                 flight.job.model,
                 flight.job.outputTokens,
@@ -305,7 +307,7 @@ class Simulation {
     node: SimulatedNode,
     outcome: "success" | "error",
   ): void {
-    const place = { key: `${node.id}/engine`, node: node.id };
+    const place = { key: keyOf(node), node: node.id };
     const pass = entry.standings.pass(place);
     entry.standings.settle(place, pass, {
       engine: outcome,

@@ -1,4 +1,4 @@
-import type { Demand } from "../../../src/router/candidate.ts";
+import type { Demand, EngineSnapshot } from "../../../src/router/candidate.ts";
 import { demandOf } from "../../../src/router/demand.ts";
 import { serviceMs } from "../../../src/router/estimate.ts";
 import { parseModelName } from "../../../src/router/model_name.ts";
@@ -34,33 +34,36 @@ function chooseByPlacement(
   tried: ReadonlySet<number>,
 ): Choice | null {
   const indexes = new Map<string, number>();
-  const engines = [];
+  const engines: EngineSnapshot[] = [];
+  const cached = entry.cachedTokens(job);
   for (let index = 0; index < world.nodes; index++) {
     if (tried.has(index)) continue;
-    const snapshot = entry.snapshot(index);
+    const snapshot = entry.snapshot(index, cached);
     indexes.set(snapshot.key, index);
     engines.push(snapshot);
   }
+  const demand = demandFor(world, entry, job, engines);
+  const { expected } = demand;
   const placement = place({
-    demand: demandFor(world, entry, job, engines),
+    demand,
     engines,
     self: entry.node.id,
     policy: world.policy,
     seed: job.seed,
   });
   if (placement.kind === "nowhere") return null;
-  const [{ engine, offer, estimate }] = placement.order;
+  const [{ engine, offer, estimate, cachedTokens }] = placement.order;
   const index = indexes.get(engine.key);
   if (index === undefined) return null;
   const { slots, runningMs } = offer.queue;
-  const expected = demandFor(world, entry, job, engines).expected;
   return {
     index,
     expectedMs: serviceMs(
-      workOf(job, expected.meanTokens),
+      workOf(job, expected.meanTokens, cachedTokens),
       offer,
       Math.min(runningMs.length + 1, slots),
     ),
+    cachedTokens,
     predicted: {
       totalMs: estimate.estimateMs,
       ttftMs: estimate.ttftMs,
@@ -75,7 +78,7 @@ function demandFor(
   world: World,
   entry: SimulatedEntry,
   job: Job,
-  engines: Parameters<typeof demandOf>[1],
+  engines: readonly EngineSnapshot[],
 ): Demand {
   if (world.learnsLengths) {
     return demandOf(

@@ -181,5 +181,5 @@ function lowest(
 function chosen(sight: Sight, job: Job) {
   const expectedMs = (job.promptTokens / PREFILL_PER_SECOND +
     job.meanTokens / DECODE_PER_SECOND) * 1000 / sight.speed;
-  return { index: sight.index, expectedMs, predicted: null };
+  return { index: sight.index, expectedMs, cachedTokens: 0, predicted: null };
 }

@@ -7,6 +7,8 @@ export interface Choice {
   readonly index: number;
   /** Expected work there, for the entry's own count. */
   readonly expectedMs: number;
+  /** Tokens of the prompt taken to be cached there. */
+  readonly cachedTokens: number;
   readonly predicted: Predicted | null;
 }
 
