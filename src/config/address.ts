@@ -1,4 +1,3 @@
-import type { StaticPeer } from "../domain/mod.ts";
 import { accept, refuse, type Verdict } from "./setting.ts";
 
 /** A host with the port said beside it, or null where none was. */
@@ -84,23 +83,6 @@ export function hostAndPort(text: string): Verdict<HostAndPort> {
   // Without its brackets, the last group of an IPv6 address looks like a port.
   if (isIpv6(left)) return refuse();
   return accept({ host: before, port: after.value });
-}
-
-/**
- * Read a peer to dial.
- *
- * @param text `host:port`.
- */
-export function staticPeer(text: string): Verdict<StaticPeer> {
-  if (/^ssh:\/\//i.test(text)) {
-    return refuse(
-      "peers over SSH are not part of this build yet, give host:port",
-    );
-  }
-  const found = hostAndPort(text);
-  if (found.kind === "refused") return found;
-  const { host, port } = found.value;
-  return port === null || port === 0 ? refuse() : accept({ host, port });
 }
 
 /**
