@@ -66,6 +66,8 @@ export function createStatusHandlers(options: ApiOptions): {
           draining: member.draining,
           addresses: member.addresses,
           version: member.version,
+          machine: member.machine,
+          conditions: member.conditions,
         })),
       }),
     decision({ params }) {

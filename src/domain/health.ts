@@ -1,3 +1,5 @@
+import type { Conditions } from "./machine.ts";
+
 /** This node's view of a member (seed 2's machine; the API writes it in upper case). */
 export type HealthState = "healthy" | "degraded" | "offline" | "recovery";
 
@@ -21,6 +23,20 @@ export interface Health {
 
 /** Health of a member that was never met: first sight makes it healthy. */
 export const UNMET: Health = { state: "offline", failures: 0 };
+
+/**
+ * A member's health with its machine's conditions: failing them degrades a
+ * healthy one and does nothing else.
+ *
+ * @param state Its liveness.
+ * @param conditions What it says of its machine, if it does.
+ */
+export function withConditions(
+  state: HealthState,
+  conditions: Conditions | undefined,
+): HealthState {
+  return state === "healthy" && conditions?.ok === false ? "degraded" : state;
+}
 
 const FAILURES_UNTIL_OFFLINE = 3;
 

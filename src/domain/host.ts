@@ -3,6 +3,7 @@ import type { Engine } from "./engine.ts";
 import type { NodeId } from "./identifier.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Log } from "./log.ts";
+import type { Machine } from "./machine.ts";
 import type { MemberView } from "./member.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Router } from "./router.ts";
@@ -28,6 +29,8 @@ export interface Host {
   readonly stateDir: string;
   /** Work from peers goes in here; what peers are told comes out. */
   readonly router: Pick<Router, "serve" | "report">;
+  /** The machine this node is on; unset where nobody watches it. */
+  readonly machine?: Machine;
 }
 
 /** What an operator can ask of the cluster code. */

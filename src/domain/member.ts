@@ -1,5 +1,6 @@
 import type { HealthState } from "./health.ts";
 import type { NodeId } from "./identifier.ts";
+import type { Conditions, MachineReading } from "./machine.ts";
 
 /** A row of the member table as the API shows it, self included. */
 export interface MemberView {
@@ -17,4 +18,8 @@ export interface MemberView {
   readonly addresses: readonly string[];
   /** Version of Covey it last said it runs, or null before its first status. */
   readonly version: string | null;
+  /** Its machine as it last said; absent where it says nothing of it. */
+  readonly machine?: MachineReading;
+  /** Whether its machine is fit for work; absent where it does not say. */
+  readonly conditions?: Conditions;
 }

@@ -45,6 +45,7 @@ export {
   type Liveness,
   stepHealth,
   UNMET,
+  withConditions,
 } from "./health.ts";
 export type { Cluster, ClusterAction, Host } from "./host.ts";
 export {

@@ -2,6 +2,7 @@ import type { Capability } from "./capability.ts";
 import type { DecisionRecord } from "./decision.ts";
 import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
+import type { Conditions, MachineReading } from "./machine.ts";
 import type { InferenceRequest } from "./request.ts";
 
 /** An answer on its way to the client, in the internal dialect. */
@@ -52,6 +53,12 @@ export interface WorkReport {
   readonly dispatchesSeen: Readonly<Record<NodeId, number>>;
   /** Whether it takes no more work; absent for no. */
   readonly draining?: boolean;
+  /** The machine as its sensors see it; absent where nobody watches it. */
+  readonly machine?: MachineReading;
+  /** Whether the machine is fit for work; absent where nobody watches it. */
+  readonly conditions?: Conditions;
+  /** Why its engines are not for peers now, as a clause that follows its name; absent when they are. */
+  readonly withheld?: string;
 }
 
 /** A breaker's state, for people. */

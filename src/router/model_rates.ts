@@ -29,6 +29,8 @@ const SLOWEST_ERROR_RATE = 0.1;
 /** One answer that was far off counts as wrong by this share. */
 const MOST_ERROR = 1;
 const MAX_CONCURRENCY = 256;
+/** Observations that make a level one to compare with. */
+const LEAST_KNOWN = 3;
 
 /**
  * Speed of one model on this node, learned from completed answers. What was
@@ -96,15 +98,33 @@ export class ModelRates {
     if (seen.decodeMs === null || seen.outputTokens < LEAST_OUTPUT_TOKENS) {
       return;
     }
-    const at = Math.min(
-      Math.max(Math.round(seen.concurrency), 1),
-      MAX_CONCURRENCY,
-    ) - 1;
+    const at = levelOf(seen.concurrency);
     const level = observeLevel(
       this.#tpot[at] ?? startLevel(1),
       seen.decodeMs / seen.outputTokens,
     );
     if (level.observations > 0) this.#tpot[at] = level;
+  }
+
+  /**
+   * Compare an answer's speed with the one learned.
+   *
+   * @param seen What it showed.
+   * @returns 0.5 for half as fast; null where too little is known.
+   */
+  relativeSpeed(seen: AnswerObservation): number | null {
+    if (!decodes(seen.work.capability)) {
+      const tokens = seen.work.promptTokens * seen.uncachedShare;
+      const known = this.#prefill.observations >= LEAST_KNOWN &&
+        tokens >= LEAST_PROMPT_TOKENS && seen.prefillMs !== null;
+      return known
+        ? tokens / seen.prefillMs * 1000 / this.#prefill.value
+        : null;
+    }
+    const level = this.#tpot[levelOf(seen.concurrency)];
+    const known = level !== undefined && level.observations >= LEAST_KNOWN &&
+      seen.decodeMs !== null && seen.outputTokens >= LEAST_OUTPUT_TOKENS;
+    return known ? level.value * seen.outputTokens / seen.decodeMs : null;
   }
 
   /** Views are frequent and completions are not, so this is kept until the next. */
@@ -151,6 +171,10 @@ export class ModelRates {
     this.#typicalError += rate *
       (Math.min(error, MOST_ERROR) - this.#typicalError);
   }
+}
+
+function levelOf(concurrency: number): number {
+  return Math.min(Math.max(Math.round(concurrency), 1), MAX_CONCURRENCY) - 1;
 }
 
 function lastOr(values: readonly number[], at: number): number {

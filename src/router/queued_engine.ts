@@ -4,9 +4,11 @@ import {
   type EngineAnswer,
   type EngineView,
   Fault,
+  type Machine,
   type NodeId,
   type Offer,
   type QueueReport,
+  type SpeedPrior,
   type StartResult,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
@@ -15,6 +17,8 @@ import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import { HeldAttempt } from "./held_attempt.ts";
+import { learnFrom, ratesAt } from "./machine_speed.ts";
+import { availabilityOn } from "./machine_standing.ts";
 import { meterBody } from "./metered_body.ts";
 import { ModelRates } from "./model_rates.ts";
 import { queueWait } from "./queue_wait.ts";
@@ -27,6 +31,10 @@ export interface QueuedEngineOptions {
   readonly maxQueue: number;
   /** Whether this node takes no more work. */
   readonly isDraining?: () => boolean;
+  /** The machine it is on. */
+  readonly machine?: Machine;
+  /** What that machine's state does to its speed; null where it computes elsewhere. */
+  readonly speed?: SpeedPrior | null;
 }
 
 /**
@@ -74,7 +82,7 @@ export class QueuedEngine implements Engine, Disposable {
     const offers = view.offers.map((offer) => this.#dressed(offer, reports));
     const availability = this.#options.isDraining?.() === true
       ? { kind: "unavailable", reason: "This node is draining" } as const
-      : view.availability;
+      : availabilityOn(this.#options.machine, view.availability);
     return { ...view, availability, offers, dispatchesSeen: Infinity };
   }
 
@@ -216,19 +224,24 @@ export class QueuedEngine implements Engine, Disposable {
       }
     }
     const counted = (timings?.promptTokens ?? 0) + (timings?.cachedTokens ?? 0);
-    this.#ratesOf(offer.model).observe({
-      work: workOf(attempt),
-      concurrency: held.meanConcurrency,
-      prefillMs,
-      uncachedShare: timings === null || counted === 0
-        ? 1
-        : timings.promptTokens / counted,
-      decodeMs,
-      outputTokens: tally.outputTokens,
-      cut: tally.cut,
-      loadTimeMs: wasWarm ? null : this.#loadTime(offer.model),
-      serviceMs: took,
-    }, offer);
+    learnFrom(
+      this.#ratesOf(offer.model),
+      {
+        work: workOf(attempt),
+        concurrency: held.meanConcurrency,
+        prefillMs,
+        uncachedShare: timings === null || counted === 0
+          ? 1
+          : timings.promptTokens / counted,
+        decodeMs,
+        outputTokens: tally.outputTokens,
+        cut: tally.cut,
+        loadTimeMs: wasWarm ? null : this.#loadTime(offer.model),
+        serviceMs: took,
+      },
+      offer,
+      this.#options.speed ?? null,
+    );
   }
 
   /** What the load took that has just been waited for, if the engine says so. */
@@ -256,7 +269,8 @@ export class QueuedEngine implements Engine, Disposable {
     const rates = learned === undefined
       ? offer.rates
       : learned.over(offer.rates);
-    return { ...offer, queue, rates };
+    const factor = this.#options.speed?.factor() ?? 1;
+    return { ...offer, queue, rates: ratesAt(rates, factor) };
   }
 
   #queueOf(offer: Offer): DeviceQueue {

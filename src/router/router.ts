@@ -6,13 +6,16 @@ import {
   Fault,
   type InferenceRequest,
   type Log,
+  type Machine,
   type Metrics,
   type ModelListing,
   type ModelSet,
   type NodeId,
   type NodeStanding,
+  type Refusal,
   type RoutedAnswer,
   type Router,
+  type SpeedPrior,
   type StartResult,
   type WorkReport,
 } from "../domain/mod.ts";
@@ -27,6 +30,7 @@ import { LengthBook } from "./length_book.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
 import { PrefixBook } from "./prefix_book.ts";
+import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
 import { RouterMetrics } from "./router_metrics.ts";
@@ -48,6 +52,13 @@ export interface RouterOptions {
   readonly maxQueue: number;
   /** How long an idle model stays loaded, in milliseconds; 5 minutes unless told otherwise. */
   readonly keepAliveMs?: number;
+  /** The machine this node is on; unset where nobody watches it. */
+  readonly machine?: Machine;
+  /**
+   * What the machine's state does to an engine's speed; null, as where unset,
+   * for engines that compute elsewhere or only pretend to.
+   */
+  readonly speedOf?: (engine: Engine) => SpeedPrior | null;
   /** Names that the operator joined; none unless said. */
   readonly modelSets?: readonly ModelSet[];
   readonly clock: Clock;
@@ -99,6 +110,8 @@ class EngineRouter implements OwnedRouter {
         queues: this.#queues,
         maxQueue,
         isDraining: () => this.#isDraining,
+        ...(options.machine === undefined ? {} : { machine: options.machine }),
+        speed: options.speedOf?.(raw) ?? null,
       })
     );
     this.#context = {
@@ -153,6 +166,10 @@ class EngineRouter implements OwnedRouter {
   ): Promise<StartResult> {
     if (this.#isClosed) return refused("draining", "is shutting down");
     if (this.#isDraining) return refused("draining", "is draining");
+    const served = this.#options.machine?.served();
+    if (served !== undefined && served.kind !== "everyone") {
+      return refused("not_lent", served.reason);
+    }
     const nowMs = this.#context.clock.monotonic();
     if (!this.#memory.admit(attempt.id, nowMs)) {
       return refused("duplicate_attempt", `has seen ${attempt.id} before`);
@@ -177,6 +194,7 @@ class EngineRouter implements OwnedRouter {
       })),
       dispatchesSeen: this.#seen.snapshot(),
       draining: this.#isDraining,
+      ...reportOn(this.#options.machine),
     };
   }
 
@@ -223,7 +241,7 @@ function shuttingDown(): Fault {
 }
 
 function refused(
-  reason: "draining" | "duplicate_attempt" | "model_not_here",
+  reason: Exclude<Refusal, "queue_full">,
   message: string,
 ): StartResult {
   return {

@@ -20,12 +20,12 @@ export function servedOnBattery(
     case "local":
       return {
         kind: "own_clients",
-        reason: "It runs on battery and serves only itself",
+        reason: "runs on battery and serves its own clients only",
       };
     case "off":
       return {
         kind: "nobody",
-        reason: "The node runs on battery and COVEY_ON_BATTERY is off",
+        reason: "runs on battery, and COVEY_ON_BATTERY is off",
       };
     default:
       return policy satisfies never;
