@@ -1,11 +1,14 @@
 import type { QueueReport } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
+import { ClientTurns } from "./client_turns.ts";
 import { inLine, nextInLine } from "./queue_order.ts";
 
 /** What enters a queue. */
 export interface QueueEntry {
   /** Key of the model, for the limit that each has. */
   readonly model: string;
+  /** Whose it is: clients share the device. */
+  readonly client: string;
   readonly expectedMs: number;
   /** Sequences that the device may run side by side when this one is among them. */
   readonly slots: number;
@@ -34,8 +37,9 @@ const OVERDUE_SHARE = 0.05;
 export class DeviceQueue {
   readonly #clock: Clock;
   /** In order of arrival. */
-  #waiting: Place[] = [];
+  readonly #waiting: Place[] = [];
   readonly #running = new Set<Place>();
+  readonly #turns = new ClientTurns();
   /** Integral of the number running over time, for mean concurrency. */
   #runMs = 0;
   #countedAtMs = 0;
@@ -82,6 +86,7 @@ export class DeviceQueue {
       nowMs: () => this.#clock.monotonic(),
     });
     this.#waiting.push(place);
+    this.#turns.join(place.client);
     this.#handOut();
     return place;
   }
@@ -96,17 +101,21 @@ export class DeviceQueue {
     return {
       slots,
       runningMs: [...this.#running].map((place) => place.leftMs(nowMs)),
-      waitingMs: inLine(this.#waiting, nowMs).map((place) => place.expectedMs),
+      waitingMs: inLine(this.#waiting, nowMs, this.#turns).map((place) =>
+        place.expectedMs
+      ),
     };
   }
 
   #handOut(): void {
     for (;;) {
       const nowMs = this.#clock.monotonic();
-      const at = nextInLine(this.#waiting, nowMs);
+      const at = nextInLine(this.#waiting, nowMs, this.#turns);
       const next = this.#waiting[at];
       // Nobody behind it may start sooner, or wide models would never start.
       if (next === undefined || this.#running.size >= next.entry.slots) return;
+      this.#turns.give(next.client, next.expectedMs);
+      this.#turns.leave(next.client);
       this.#waiting.splice(at, 1);
       this.#count();
       this.#running.add(next);
@@ -118,9 +127,14 @@ export class DeviceQueue {
   #leave(place: Place): void {
     this.#count();
     this.#running.delete(place);
-    this.#waiting = this.#waiting.filter((other) => other !== place);
+    const at = this.#waiting.indexOf(place);
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+      this.#turns.leave(place.client);
+    }
     this.#handOut();
-    if (this.#waiting.length === 0) this.#onFree();
+    if (this.#waiting.length > 0) return;
+    this.#onFree();
   }
 
   #count(): number {
@@ -141,6 +155,7 @@ interface PlaceOwner {
 class Place implements QueuePlace {
   readonly entry: QueueEntry;
   readonly enteredAtMs: number;
+  readonly client: string;
   expectedMs: number;
   readonly #owner: PlaceOwner;
   #state: "waiting" | "running" | "left" = "waiting";
@@ -151,6 +166,7 @@ class Place implements QueuePlace {
   constructor(entry: QueueEntry, enteredAtMs: number, owner: PlaceOwner) {
     this.entry = entry;
     this.enteredAtMs = enteredAtMs;
+    this.client = entry.client;
     this.expectedMs = entry.expectedMs;
     this.#owner = owner;
   }

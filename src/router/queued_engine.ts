@@ -140,6 +140,8 @@ export class QueuedEngine implements Engine, Disposable {
     this.#held.add(held);
     held.enter(queue, {
       model,
+      // Two entry nodes may use the same tag for different people.
+      client: `${attempt.entry} ${attempt.request.client}`,
       slots: offer.queue.slots,
       expectedMs: serviceMs(
         workOf(attempt),

@@ -9,9 +9,11 @@ function enter(
   started: string[] = [],
   name = "",
   slots = 1,
+  client = "c",
 ): QueuePlace {
   return queue.enter({
     model: "m",
+    client,
     expectedMs,
     slots,
     onSlot: () => started.push(name),
@@ -20,15 +22,15 @@ function enter(
 
 Deno.test("nextInLine prefers waited ÷ √expected work, then the earlier one", () => {
   const waiting = [
-    { enteredAtMs: 0, expectedMs: 10_000 },
-    { enteredAtMs: 0, expectedMs: 100 },
-    { enteredAtMs: 0, expectedMs: 100 },
+    { enteredAtMs: 0, expectedMs: 10_000, client: "a" },
+    { enteredAtMs: 0, expectedMs: 100, client: "b" },
+    { enteredAtMs: 0, expectedMs: 100, client: "b" },
   ];
   assert.equal(nextInLine(waiting, 0), 0);
   assert.equal(nextInLine(waiting, 1), 1);
   const later = [
-    { enteredAtMs: 0, expectedMs: 10_000 },
-    { enteredAtMs: 91, expectedMs: 100 },
+    { enteredAtMs: 0, expectedMs: 10_000, client: "a" },
+    { enteredAtMs: 91, expectedMs: 100, client: "b" },
   ];
   assert.equal(nextInLine(later, 100), 0);
   assert.equal(nextInLine(later, 200), 1);
