@@ -331,7 +331,6 @@ export const SETTINGS: {
     fallback: null,
     fallbackText: "unset",
     secret: true,
-    later: { feature: "licences are" },
     parse: anySecret,
   },
   databaseUrl: {

@@ -216,9 +216,7 @@ Deno.test("parseNodeConfig reads the cluster's variables when a secret is set", 
       COVEY_LICENCE: "eyJhbGciOi.payload.signature",
     },
   });
-  assert.deepEqual(notices, [
-    "COVEY_LICENCE is read but licences are not part of this build yet",
-  ]);
+  assert.deepEqual(notices, []);
   const { secret, previousSecret, ...rest } = config.cluster;
   assert.equal(secret?.reveal(), STRONG);
   assert.equal(previousSecret?.reveal(), `${STRONG}-before`);
