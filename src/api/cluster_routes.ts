@@ -3,7 +3,7 @@ import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { parseJsonObject } from "./json_body.ts";
 import type { Route } from "./route_table.ts";
-import type { RouteTarget } from "./routes.ts";
+import type { RouteTarget } from "./route_target.ts";
 
 /** Room for a token with every address it may hold. */
 const BOUNDS: BodyBounds = {

@@ -1,18 +1,11 @@
 import { Fault } from "../domain/mod.ts";
-import type { Scope } from "./access.ts";
 import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { Dialect } from "./errors.ts";
 import { createInferenceHandler } from "./inference.ts";
 import type { Route } from "./route_table.ts";
+import type { RouteTarget } from "./route_target.ts";
 import { createStatusHandlers } from "./status.ts";
-
-/** What a route asks of its caller, and who answers. */
-export interface RouteTarget {
-  /** `open`: answered to anyone. */
-  readonly scope: Scope | "open";
-  readonly handle: Handler;
-}
 
 /** Paths that a dialect has and Covey does not, by the pattern they are counted under. */
 const NOT_BUILT: readonly string[] = [
