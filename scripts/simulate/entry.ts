@@ -5,6 +5,7 @@ import { LengthBook } from "../../src/router/length_book.ts";
 import { placeOf, PrefixBook } from "../../src/router/prefix_book.ts";
 import type { PrefixChain } from "../../src/router/prefix_chain.ts";
 import { Standings } from "../../src/router/standings.ts";
+import { EntryMoves } from "./flight_moves.ts";
 import {
   KEEP_ALIVE_MS,
   type NodeReport,
@@ -41,6 +42,7 @@ export class SimulatedEntry {
   readonly ledger: DispatchLedger = new DispatchLedger();
   readonly standings: Standings = new Standings();
   readonly lengths: LengthBook = new LengthBook();
+  readonly moves: EntryMoves;
   readonly #prefixes = new PrefixBook();
   readonly #clock: VirtualClock;
   readonly #nodes: readonly SimulatedNode[];
@@ -55,6 +57,8 @@ export class SimulatedEntry {
     this.node = node;
     this.#nodes = nodes;
     this.#clock = options.clock;
+    this.moves = new EntryMoves(options.clock);
+    node.onFree = () => this.moves.ring();
     this.#hopMs = options.hopMs;
     this.#reports = nodes.map((one) => one.report());
   }

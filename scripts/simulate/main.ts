@@ -7,10 +7,11 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import type { RoutingRule } from "./policies/policy.ts";
 import { RULES } from "./policies/rules.ts";
 import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
-import { simulate } from "./simulation.ts";
+import { type RunRecord, simulate } from "./simulation.ts";
 import { summarise, type Summary } from "./summary.ts";
 
 /** A thousand nodes are slow enough with the rules that matter there. */
@@ -45,21 +46,20 @@ function picked<T extends { readonly name: string }>(
 }
 
 /** Play one scenario with all rules. */
-export function playScenario(
+async function playScenario(
   scenario: Scenario,
-  rules: typeof RULES,
+  rules: readonly RoutingRule[],
   seeds: number,
-): Summary[] {
-  return rules.map((rule) =>
-    summarise(
-      rule.name,
-      scenario,
-      Array.from(
-        { length: seeds },
-        (_, seed) => simulate(scenario, rule, seed + 1),
-      ),
-    )
-  );
+): Promise<Summary[]> {
+  const summaries: Summary[] = [];
+  for (const rule of rules) {
+    const runs: RunRecord[] = [];
+    for (let seed = 1; seed <= seeds; seed++) {
+      runs.push(await simulate(scenario, rule, seed));
+    }
+    summaries.push(summarise(rule.name, scenario, runs));
+  }
+  return summaries;
 }
 
 function table(summaries: readonly Summary[]): string[] {
@@ -129,7 +129,7 @@ if (import.meta.main) {
       scenario: { type: "string" },
       policy: { type: "string" },
       jobs: { type: "string" },
-      seeds: { type: "string", default: "2" },
+      seeds: { type: "string", default: "1" },
       json: { type: "string" },
     },
   });
@@ -144,7 +144,11 @@ if (import.meta.main) {
       ? rules.filter(({ name }) => FOR_LARGE.has(name))
       : rules;
     const startedMs = performance.now();
-    const summaries = playScenario(scenario, chosen, Number(values.seeds));
+    const summaries = await playScenario(
+      scenario,
+      chosen,
+      Number(values.seeds),
+    );
     const tookMs = performance.now() - startedMs;
     print(
       `\n${scenario.name}: ${scenario.about} (${(tookMs / 1000).toFixed(1)} s)`,

@@ -26,7 +26,6 @@ export interface NodeWork {
   readonly dispatch: number;
   /** What the entry believes to be cached here. */
   readonly cachedTokens: number;
-  started(): void;
   firstToken(): void;
   finished(): void;
 }
@@ -98,6 +97,8 @@ export class SimulatedNode {
   /** Slot-milliseconds in which it worked. */
   busyMs = 0;
   loads = 0;
+  /** Told when a slot fell free that nobody waits for. */
+  onFree: (() => void) | null = null;
   readonly #clock: VirtualClock;
   readonly #queue: DeviceQueue;
   readonly #discipline: Discipline;
@@ -130,7 +131,7 @@ export class SimulatedNode {
     this.id = nodeIdOf(options.index);
     this.spec = options.spec;
     this.#clock = options.clock;
-    this.#queue = new DeviceQueue(options.clock);
+    this.#queue = new DeviceQueue(options.clock, () => this.onFree?.());
     this.#discipline = options.discipline;
     this.#priorFactor = Math.exp(options.priorError * options.chance.normal());
     this.#prefixes = new PrefixCache(options.spec.prefixes);
@@ -175,10 +176,11 @@ export class SimulatedNode {
     };
     this.#held.add(held);
     held.place = this.#queue.enter({
+      client: work.job.conversation ?? "",
       model: work.job.model,
       slots: this.spec.slots,
       // Equal work makes the queue first come, first served.
-      expectedMs: this.#discipline === "covey" ? expectedMs : 1,
+      expectedMs: this.#learns ? expectedMs : 1,
       onSlot: () => {
         held.hasSlot = true;
         if (held.place !== null) this.#start(held);
@@ -199,7 +201,7 @@ export class SimulatedNode {
   report(): NodeReport {
     return {
       atMs: this.#clock.monotonic(),
-      offers: this.#discipline === "covey" ? this.offers() : NO_OFFERS,
+      offers: this.#learns ? this.offers() : NO_OFFERS,
       seen: this.#seen.snapshot(),
       running: this.#queue.running,
       waiting: this.#queue.waiting,
@@ -249,7 +251,9 @@ export class SimulatedNode {
       queue: this.#queue.report(spec.slots),
       evicts: this.#evictedFor(model),
       cachedPrompts: Math.max(1, spec.prefixes),
-      rates: this.#rates.get(model)?.over(prior) ?? prior,
+      rates: this.#learns
+        ? this.#rates.get(model)?.over(prior) ?? prior
+        : prior,
     };
   }
 
@@ -278,7 +282,7 @@ export class SimulatedNode {
     const nowMs = this.#clock.monotonic();
     this.#progress();
     const offer = this.#offer(job.model);
-    if (this.#discipline === "covey") {
+    if (this.#learns) {
       held.place?.expect(
         serviceMs(
           workOf(job, job.meanTokens, held.work.cachedTokens),
@@ -304,7 +308,6 @@ export class SimulatedNode {
       phaseEndedAtMs: [],
     };
     this.#running.add(held);
-    held.work.started();
     this.#arm();
   }
 
@@ -387,8 +390,21 @@ export class SimulatedNode {
   #finish(held: Held, run: Run): void {
     const nowMs = this.#clock.monotonic();
     const { job } = run.work;
-    const [loadedMs = nowMs, prefilledMs = nowMs] = run.phaseEndedAtMs;
     const tookMs = nowMs - run.startedAtMs;
+    if (this.#learns) this.#learn(held, run, nowMs);
+    this.#prefixes.keep(job);
+    this.#p75 = null;
+    this.#times.push(tookMs);
+    if (this.#times.length > KEPT_TIMES) this.#times.shift();
+    this.#running.delete(held);
+    this.#held.delete(held);
+    held.place?.leave();
+    run.work.finished();
+  }
+
+  #learn(held: Held, run: Run, nowMs: number): void {
+    const { job } = run.work;
+    const [loadedMs = nowMs, prefilledMs = nowMs] = run.phaseEndedAtMs;
     this.#rates.get(job.model)?.observe({
       work: workOf(job, job.meanTokens, held.work.cachedTokens),
       concurrency: held.place?.meanConcurrency ?? 1,
@@ -400,20 +416,17 @@ export class SimulatedNode {
       loadTimeMs: run.offer.state.kind === "cold"
         ? loadedMs - run.startedAtMs
         : null,
-      serviceMs: tookMs,
+      serviceMs: nowMs - run.startedAtMs,
     }, run.offer);
-    this.#prefixes.keep(job);
-    this.#p75 = null;
-    this.#times.push(tookMs);
-    if (this.#times.length > KEPT_TIMES) this.#times.shift();
-    this.#running.delete(held);
-    this.#held.delete(held);
-    held.place?.leave();
-    run.work.finished();
+  }
+
+  /** Rules that count read no rates. */
+  get #learns(): boolean {
+    return this.#discipline === "covey";
   }
 
   #workMs(): number {
-    if (this.#discipline === "covey") return 0;
+    if (this.#learns) return 0;
     const nowMs = this.#clock.monotonic();
     let sum = 0;
     for (const { run, expectedMs } of this.#held) {

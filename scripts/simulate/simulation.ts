@@ -1,8 +1,14 @@
 import { createChance } from "./chance.ts";
 import { DEVICE, keyOf, SimulatedEntry } from "./entry.ts";
-import type { Predicted, RoutingRule } from "./policies/policy.ts";
+import type { RequestMoves } from "../../src/router/request_moves.ts";
+import { waitingAttempt } from "./flight_moves.ts";
+import type { Choice, Predicted, RoutingRule } from "./policies/policy.ts";
 import { meanJobMs, type Scenario, type Throttle } from "./scenario.ts";
-import { type NodeTicket, SimulatedNode } from "./simulated_node.ts";
+import {
+  type NodeReport,
+  type NodeTicket,
+  SimulatedNode,
+} from "./simulated_node.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 import { drawJobs, type Job } from "./workload.ts";
 
@@ -42,21 +48,36 @@ const MOST_TIME_FACTOR = 40;
  * @param rule Who decides.
  * @param seed Same seed, same requests for every rule.
  */
-export function simulate(
+export async function simulate(
   scenario: Scenario,
   rule: RoutingRule,
   seed: number,
-): RunRecord {
-  return new Simulation(scenario, rule, seed).run();
+): Promise<RunRecord> {
+  return await new Simulation(scenario, rule, seed).run();
 }
 
 interface Flight {
   readonly job: Job;
+  readonly entry: SimulatedEntry;
   readonly arrivedAtMs: number;
   readonly tried: Set<number>;
+  /** The router's own, or null where the rule moves nothing. */
+  readonly moves: RequestMoves | null;
+  readonly done: () => void;
   failures: number;
-  moves: number;
-  done: () => void;
+  moved: number;
+}
+
+/** One try at one node. */
+interface Try {
+  readonly flight: Flight;
+  readonly choice: Choice;
+  readonly node: SimulatedNode;
+  readonly dispatch: number;
+  readonly sentAtMs: number;
+  readonly oneWayMs: number;
+  firstAtMs: number;
+  watch: Disposable | null;
 }
 
 class Simulation {
@@ -102,14 +123,14 @@ class Simulation {
     this.#jobs = drawJobs(scenario, seed);
   }
 
-  run(): RunRecord {
+  async run(): Promise<RunRecord> {
     this.#startPolls();
     this.#nodes.forEach((node) => {
       if (node.spec.throttle !== null) this.#heat(node, node.spec.throttle);
     });
     this.#startArrivals();
     this.#clock.after(this.#patienceMs(), () => this.#clock.stop());
-    this.#clock.run();
+    await this.#clock.run();
     return {
       jobs: this.#records,
       endedAtMs: this.#clock.monotonic(),
@@ -204,95 +225,136 @@ class Simulation {
   }
 
   #arrive(job: Job, done: () => void): void {
+    const entry = this.#entries[job.entry % this.#entries.length];
+    if (entry === undefined) return;
+    const tried = new Set<number>();
+    const weigh = this.#chooser.weigh;
     this.#send({
       job,
+      entry,
       arrivedAtMs: this.#clock.monotonic(),
-      tried: new Set(),
-      failures: 0,
-      moves: 0,
+      tried,
+      moves: weigh === undefined
+        ? null
+        : entry.moves.of(() => weigh(entry, job, tried)),
       done,
+      failures: 0,
+      moved: 0,
     });
   }
 
   #send(flight: Flight): void {
-    const entry = this.#entries[flight.job.entry % this.#entries.length];
-    if (entry === undefined) return;
-    const choice = this.#chooser.choose(entry, flight.job, flight.tried);
+    const { entry, job, tried } = flight;
+    const target = flight.moves?.takeTarget() ?? null;
+    const choice = this.#chooser.choose(entry, job, tried, target);
     if (choice === null) {
       // Nobody could: the client tries again.
-      flight.tried.clear();
+      tried.clear();
       this.#clock.after(1000, () => this.#send(flight));
       return;
     }
     const node = this.#nodes[choice.index];
     if (node === undefined) return;
-    const dispatch = entry.ledger.open(node.id, DEVICE, choice.expectedMs);
-    const sentAtMs = this.#clock.monotonic();
-    const oneWayMs = node === entry.node ? 0 : this.#scenario.hopMs / 2;
+    const one: Try = {
+      flight,
+      choice,
+      node,
+      dispatch: entry.ledger.open(node.id, DEVICE, choice.expectedMs),
+      sentAtMs: this.#clock.monotonic(),
+      oneWayMs: node === entry.node ? 0 : this.#scenario.hopMs / 2,
+      firstAtMs: 0,
+      watch: null,
+    };
+    this.#later(one.oneWayMs, () => this.#reach(one));
+  }
+
+  #reach(one: Try): void {
+    const { flight, node, oneWayMs } = one;
+    if (this.#fails(node)) {
+      this.#later(oneWayMs, () => this.#failed(one));
+      return;
+    }
+    const ticket = node.take({
+      job: flight.job,
+      entry: flight.entry.node.id,
+      dispatch: one.dispatch,
+      cachedTokens: one.choice.cachedTokens,
+      firstToken: () => {
+        one.firstAtMs = this.#clock.monotonic() + oneWayMs;
+        one.watch?.[Symbol.dispose]();
+      },
+      finished: () => this.#later(oneWayMs, () => this.#finished(one)),
+    });
+    // `accepted` brings the queue as it is now.
+    const report = node.report();
     this.#later(oneWayMs, () => {
-      if (this.#fails(node)) {
-        this.#later(oneWayMs, () => {
-          entry.ledger.close(node.id, dispatch);
-          this.#settle(entry, node, "error");
-          flight.tried.add(choice.index);
-          flight.failures++;
-          this.#send(flight);
-        });
-        return;
+      if (node !== flight.entry.node) {
+        flight.entry.hear(one.choice.index, report);
       }
-      let firstAtMs = 0;
-      this.#take(entry, choice.index, oneWayMs, () =>
-        node.take({
-          job: flight.job,
-          entry: entry.node.id,
-          dispatch,
-          cachedTokens: choice.cachedTokens,
-          started: () => {},
-          firstToken: () => {
-            firstAtMs = this.#clock.monotonic() + oneWayMs;
-          },
-          finished: () =>
-            this.#later(oneWayMs, () => {
-              entry.ledger.close(node.id, dispatch);
-              this.#settle(entry, node, "success");
-              entry.keepPrefix(node, flight.job);
-              entry.lengths.observe(
-                flight.job.model,
-                flight.job.outputTokens,
-                false,
-              );
-              this.#record({
-                job: flight.job,
-                node: choice.index,
-                arrivedAtMs: flight.arrivedAtMs,
-                firstAtMs,
-                doneAtMs: this.#clock.monotonic(),
-                predictedAtMs: sentAtMs,
-                predicted: choice.predicted,
-                moves: flight.moves,
-                failures: flight.failures,
-              }, flight);
-            }),
-        }));
+      this.#watch(one, ticket, report);
     });
   }
 
-  /** `accepted` brings the queue as it is then. */
-  #take(
-    entry: SimulatedEntry,
-    index: number,
-    oneWayMs: number,
-    take: () => NodeTicket,
-  ): void {
-    take();
-    const node = this.#nodes[index];
-    if (node === undefined || node === entry.node) return;
-    const report = node.report();
-    this.#later(oneWayMs, () => entry.hear(index, report));
+  #watch(one: Try, ticket: NodeTicket, report: NodeReport): void {
+    const { flight, node, dispatch, oneWayMs } = one;
+    const offer = report.offers.find(({ model }) => model === flight.job.model);
+    if (flight.moves === null || offer === undefined) return;
+    one.watch = flight.moves.watch(
+      waitingAttempt({
+        job: flight.job,
+        key: keyOf(node),
+        entry: flight.entry.node.id,
+        dispatch,
+        queue: offer.queue,
+        withdraw: () =>
+          new Promise((resolve) =>
+            this.#later(oneWayMs, () => {
+              const isBack = ticket.withdraw();
+              this.#later(oneWayMs, () => {
+                resolve(isBack);
+                this.#clock.settle();
+              });
+            })
+          ),
+      }),
+      () => {
+        flight.entry.ledger.close(node.id, dispatch);
+        flight.moved++;
+        flight.entry.moves.ring();
+        this.#send(flight);
+      },
+    );
+    // It looks at once, and may have asked a local queue already.
+    this.#clock.settle();
   }
 
-  #record(record: JobRecord, flight: Flight): void {
-    this.#records.push(record);
+  #failed({ flight, node, choice, dispatch }: Try): void {
+    flight.entry.ledger.close(node.id, dispatch);
+    this.#settle(flight.entry, node, "error");
+    flight.tried.add(choice.index);
+    flight.failures++;
+    this.#send(flight);
+  }
+
+  #finished(one: Try): void {
+    const { flight, node, choice, dispatch } = one;
+    const { entry, job } = flight;
+    entry.ledger.close(node.id, dispatch);
+    this.#settle(entry, node, "success");
+    entry.keepPrefix(node, job);
+    entry.lengths.observe(job.model, job.outputTokens, false);
+    entry.moves.ring();
+    this.#records.push({
+      job,
+      node: choice.index,
+      arrivedAtMs: flight.arrivedAtMs,
+      firstAtMs: one.firstAtMs,
+      doneAtMs: this.#clock.monotonic(),
+      predictedAtMs: one.sentAtMs,
+      predicted: choice.predicted,
+      moves: flight.moved,
+      failures: flight.failures,
+    });
     if (this.#records.length === this.#jobs.length) this.#clock.stop();
     flight.done();
   }

@@ -7,6 +7,9 @@ interface Event {
   call: (() => void) | null;
 }
 
+/** More than any chain of promises in the router's watching is long. */
+const PROMISE_TURNS = 8;
+
 /**
  * Time that jumps from event to event: a binary heap ordered by time, then by
  * registration. A clock like any other, so that the router's own queues run on it.
@@ -16,6 +19,7 @@ export class VirtualClock implements Clock {
   #nowMs = 0;
   #number = 0;
   #stopped = false;
+  #isUnsettled = false;
 
   now(): number {
     return this.#nowMs;
@@ -58,14 +62,23 @@ export class VirtualClock implements Clock {
   }
 
   /** Let events happen until `stop` is called or none is left. */
-  run(): void {
+  async run(): Promise<void> {
     while (!this.#stopped) {
       const event = this.#pop();
       if (event === undefined) return;
       if (event.call === null) continue;
       this.#nowMs = event.atMs;
       event.call();
+      while (this.#isUnsettled) {
+        this.#isUnsettled = false;
+        for (let turn = 0; turn < PROMISE_TURNS; turn++) await null;
+      }
     }
+  }
+
+  /** Let promises that were resolved just now be heard before the next event. */
+  settle(): void {
+    this.#isUnsettled = true;
   }
 
   /** End the run after the event that happens now. */

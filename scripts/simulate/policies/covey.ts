@@ -2,8 +2,9 @@ import type { Demand, EngineSnapshot } from "../../../src/router/candidate.ts";
 import { demandOf } from "../../../src/router/demand.ts";
 import { serviceMs } from "../../../src/router/estimate.ts";
 import { parseModelName } from "../../../src/router/model_name.ts";
-import { place } from "../../../src/router/place.ts";
+import { place, type Placement } from "../../../src/router/place.ts";
 import type { SimulatedEntry } from "../entry.ts";
+import { requestOf } from "../flight_moves.ts";
 import { workOf } from "../simulated_node.ts";
 import type { Job } from "../workload.ts";
 import type { Choice, RoutingRule, World } from "./policy.ts";
@@ -13,26 +14,35 @@ export const COVEY_EARLY: RoutingRule = {
   name: "covey_early",
   about: "Covey's placement, bound at once",
   discipline: "covey",
-  rebinds: false,
   create: (world) => ({
-    choose: (entry, job, tried) => chooseByPlacement(world, entry, job, tried),
+    choose: (entry, job, tried) => choice(weigh(world, entry, job, tried), job),
   }),
 };
 
 /** The same with what waits free to move. */
 export const COVEY: RoutingRule = {
-  ...COVEY_EARLY,
   name: "covey",
   about: "Covey's placement; what waits may move",
-  rebinds: true,
+  discipline: "covey",
+  create: (world) => ({
+    choose: (entry, job, tried, target) =>
+      choice(weigh(world, entry, job, tried), job, target),
+    weigh: (entry, job, tried) => weigh(world, entry, job, tried).placement,
+  }),
 };
 
-function chooseByPlacement(
+interface Weighed {
+  readonly demand: Demand;
+  readonly indexes: ReadonlyMap<string, number>;
+  readonly placement: Placement;
+}
+
+function weigh(
   world: World,
   entry: SimulatedEntry,
   job: Job,
   tried: ReadonlySet<number>,
-): Choice | null {
+): Weighed {
   const indexes = new Map<string, number>();
   const engines: EngineSnapshot[] = [];
   const cached = entry.cachedTokens(job);
@@ -43,7 +53,6 @@ function chooseByPlacement(
     engines.push(snapshot);
   }
   const demand = demandFor(world, entry, job, engines);
-  const { expected } = demand;
   const placement = place({
     demand,
     engines,
@@ -51,8 +60,18 @@ function chooseByPlacement(
     policy: world.policy,
     seed: job.seed,
   });
+  return { demand, indexes, placement };
+}
+
+function choice(
+  { demand: { expected }, indexes, placement }: Weighed,
+  job: Job,
+  target: string | null = null,
+): Choice | null {
   if (placement.kind === "nowhere") return null;
-  const [{ engine, offer, estimate, cachedTokens }] = placement.order;
+  const { order } = placement;
+  const { engine, offer, estimate, cachedTokens } =
+    order.find((one) => one.engine.key === target) ?? order[0];
   const index = indexes.get(engine.key);
   if (index === undefined) return null;
   const { slots, runningMs } = offer.queue;
@@ -81,24 +100,7 @@ function demandFor(
   engines: readonly EngineSnapshot[],
 ): Demand {
   if (world.learnsLengths) {
-    return demandOf(
-      {
-        capability: "chat",
-        model: job.model,
-        source: { kind: "unsaid" },
-        stream: true,
-        includeUsage: false,
-        body: {},
-        promptTokens: job.promptTokens,
-        maxOutputTokens: null,
-        inputCount: 1,
-        needs: [],
-        conversation: job.conversation,
-        client: job.conversation ?? "",
-      },
-      engines,
-      entry.lengths,
-    );
+    return demandOf(requestOf(job), engines, entry.lengths);
   }
   const { meanTokens, medianTokens } = job;
   return {

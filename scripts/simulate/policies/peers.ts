@@ -15,7 +15,6 @@ export const ROUND_ROBIN: RoutingRule = {
   name: "round_robin",
   about: "nodes in turn",
   discipline: "first_come",
-  rebinds: false,
   create: (world) => {
     const next = new Map<SimulatedEntry, number>();
     return {
@@ -43,7 +42,6 @@ export const POWER_OF_TWO: RoutingRule = {
   name: "power_of_two",
   about: "fewer in flight of two drawn",
   discipline: "first_come",
-  rebinds: false,
   create: (world) => ({
     choose(entry, job, tried) {
       const left: number[] = [];
@@ -108,7 +106,6 @@ export const HERD_SCORE: RoutingRule = {
   name: "herd_score",
   about: "Herd's sum of points",
   discipline: "first_come",
-  rebinds: false,
   create: (world) => ({
     choose(entry, job, tried) {
       const sights = sightsOf(world, entry, tried);
@@ -137,7 +134,6 @@ function rule(
     name,
     about,
     discipline: "first_come",
-    rebinds: false,
     create: (world) => ({
       choose: (entry, job, tried) =>
         lowest(world, sightsOf(world, entry, tried), job, score),

@@ -1,3 +1,4 @@
+import type { Placement } from "../../../src/router/place.ts";
 import type { SimulatedEntry } from "../entry.ts";
 import type { Discipline } from "../simulated_node.ts";
 import type { Job } from "../workload.ts";
@@ -26,13 +27,21 @@ export interface Chooser {
    * @param entry The entry node with all it knows.
    * @param job The request.
    * @param tried Nodes that failed it already.
+   * @param target Key of the node it is moved to, or null.
    * @returns The node, or null when none is left.
    */
   choose(
     entry: SimulatedEntry,
     job: Job,
     tried: ReadonlySet<number>,
+    target: string | null,
   ): Choice | null;
+  /** Weigh all nodes anew for a request that waits; absent where none is moved. */
+  weigh?(
+    entry: SimulatedEntry,
+    job: Job,
+    tried: ReadonlySet<number>,
+  ): Placement;
 }
 
 /** A routing rule. */
@@ -40,8 +49,6 @@ export interface RoutingRule {
   readonly name: string;
   readonly about: string;
   readonly discipline: Discipline;
-  /** Whether what waits may be withdrawn and sent elsewhere. */
-  readonly rebinds: boolean;
   /** Make a chooser with no memory of other runs. */
   create(world: World): Chooser;
 }
