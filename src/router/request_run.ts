@@ -28,6 +28,9 @@ import type { Policy } from "./preference.ts";
 import { RequestMoves } from "./request_moves.ts";
 import type { RouterMetrics } from "./router_metrics.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
+import { divisibleInputs } from "./split_inputs.ts";
+import { planSplit, type SplitPlan } from "./split_plan.ts";
+import type { RunPart } from "./split_session.ts";
 import type { Pass, Standings } from "./standings.ts";
 import { timeLimits } from "./time_limits.ts";
 
@@ -86,6 +89,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
   readonly #arrivedAtMs: number;
   readonly #tried = new Set<string>();
   readonly #moves: RequestMoves;
+  readonly #part: (RunPart & { readonly decision: DecisionId }) | null;
   #last: Sent | null = null;
   readonly #chain: PrefixChain | null;
   #ttftMs: number | null = null;
@@ -93,12 +97,20 @@ export class RequestRun implements LoopEffects, SessionEvents {
   /**
    * @param context The router's state.
    * @param request What the client asked.
+   * @param part Which part of a divided request it is: its attempts then belong to that decision, which its owner records.
    */
-  constructor(context: RunContext, request: InferenceRequest) {
+  constructor(
+    context: RunContext,
+    request: InferenceRequest,
+    part: (RunPart & { readonly decision: DecisionId }) | null = null,
+  ) {
+    this.#part = part;
+    for (const key of part?.avoid ?? []) this.#tried.add(key);
     this.#context = context;
     this.#request = request;
     this.clock = context.clock;
-    this.id = newDecisionId(context.clock.now(), context.entropy);
+    this.id = part?.decision ??
+      newDecisionId(context.clock.now(), context.entropy);
     this.#seed = Math.floor(context.entropy.float() * 2 ** 32);
     this.#arrivedAtMs = context.clock.monotonic();
     this.#moves = new RequestMoves({
@@ -112,8 +124,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
 
   begin(n: number): BegunAttempt | Fault {
     const { demand, engines, placement } = this.#weigh(null);
-    if (n === 1) this.#record(demand, placement);
-    const target = this.#moves.takeTarget();
+    if (n === 1 && this.#part === null) this.#record(demand, placement);
+    const target = this.#moves.takeTarget() ??
+      (n === 1 ? this.#part?.prefer : null);
     if (placement.kind === "nowhere") return placement.fault;
     const candidate =
       placement.order.find((one) => one.engine.key === target) ??
@@ -124,6 +137,21 @@ export class RequestRun implements LoopEffects, SessionEvents {
     }
     this.#tried.add(candidate.engine.key);
     return this.#dispatch(engine, candidate, demand, n);
+  }
+
+  /**
+   * Plan to divide the request's inputs, and record that as its placement.
+   *
+   * @returns The plan, or null where the request is better left whole; then nothing is recorded.
+   */
+  divide(): SplitPlan | null {
+    const inputs = divisibleInputs(this.#request);
+    if (inputs === null) return null;
+    const { demand, placement } = this.#weigh(null);
+    if (placement.kind === "nowhere") return null;
+    const plan = planSplit(placement.order, inputs);
+    if (plan !== null) this.#record(demand, placement, plan.predictedMs);
+    return plan;
   }
 
   /** Weigh the engines that were not tried, and the current one if it is given. */
@@ -163,6 +191,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { metrics, decisions, log } = this.#context;
     const totalMs = this.#elapsedMs();
     this.#moves[Symbol.dispose]();
+    if (this.#part !== null) return;
     metrics.request(outcome, this.#request.capability);
     decisions.finish(this.id, {
       ttftMs: this.#ttftMs,
@@ -217,7 +246,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { slots, runningMs } = offer.queue;
     const concurrency = Math.min(runningMs.length + 1, slots);
     const attempt: Attempt = {
-      id: attemptIdOf(this.id, n),
+      id: attemptIdOf(this.id, (this.#part?.numberFrom ?? 0) + n),
       entry: self,
       dispatch: ledger.open(
         engine.node,
@@ -247,6 +276,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
       endedAtMs: null,
       outcome: "running",
       reason: null,
+      ...(this.#part === null
+        ? {}
+        : { part: { from: this.#part.from, count: this.#part.count } }),
       predictedMs: estimate.estimateMs,
     });
     const limits = timeLimits(this.#request, offer, estimate);
@@ -334,7 +366,11 @@ export class RequestRun implements LoopEffects, SessionEvents {
     }, nowMs);
   }
 
-  #record(demand: Demand, placement: Placement): void {
+  #record(
+    demand: Demand,
+    placement: Placement,
+    predictedMs: number | null = null,
+  ): void {
     const first = placement.kind === "placed" ? placement.order[0] : null;
     this.#context.decisions.add({
       id: this.id,
@@ -350,7 +386,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
         engine: first.engine.engine,
         model: first.offer.model,
       },
-      predictedMs: first?.estimate.estimateMs ?? null,
+      predictedMs: predictedMs ?? first?.estimate.estimateMs ?? null,
       candidates: placement.candidates,
       attempts: [],
       actual: null,

@@ -20,7 +20,7 @@ import {
   type WorkReport,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
-import { AnswerSession } from "./answer_session.ts";
+import { AnswerSession, type SessionAnswer } from "./answer_session.ts";
 import { AttemptMemory } from "./attempt_memory.ts";
 import { DecisionLog } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
@@ -35,6 +35,8 @@ import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
 import { RouterMetrics } from "./router_metrics.ts";
 import { SeenDispatches } from "./seen_dispatches.ts";
+import type { SplitPlan } from "./split_plan.ts";
+import { answerSplit } from "./split_session.ts";
 import { listStandings } from "./standing_list.ts";
 import { Standings } from "./standings.ts";
 
@@ -140,6 +142,40 @@ class EngineRouter implements OwnedRouter {
   ): Promise<RoutedAnswer> {
     if (this.#isClosed) throw shuttingDown();
     const run = new RequestRun(this.#context, request);
+    const plan = run.divide();
+    if (plan !== null) {
+      return await this.#routeParts(run, request, plan, signal);
+    }
+    const answer = await this.#session(run, signal).answer(request.stream);
+    return routed(run.id, answer, answer.begun.candidate.estimate.estimateMs);
+  }
+
+  async #routeParts(
+    run: RequestRun,
+    request: InferenceRequest,
+    plan: SplitPlan,
+    client: AbortSignal,
+  ): Promise<RoutedAnswer> {
+    try {
+      const answer = await answerSplit(
+        request,
+        plan,
+        (partial, part, signal) => {
+          const split = { ...part, decision: run.id };
+          const one = new RequestRun(this.#context, partial, split);
+          return this.#session(one, signal).answer(false);
+        },
+        client,
+      );
+      run.ended(answer.status < 400 ? "answered" : "rejected", null);
+      return routed(run.id, answer, plan.predictedMs);
+    } catch (thrown) {
+      run.ended(client.aborted ? "cancelled" : "failed", null);
+      throw thrown;
+    }
+  }
+
+  #session(run: RequestRun, signal: AbortSignal): AnswerSession {
     const session = new AnswerSession(run, signal, {
       content: () => run.content(),
       ended: (outcome, tally) => {
@@ -148,15 +184,7 @@ class EngineRouter implements OwnedRouter {
       },
     });
     this.#sessions.add(session);
-    const { begun, ...head } = await session.answer(request.stream);
-    const { engine, offer, estimate } = begun.candidate;
-    return {
-      decision: run.id,
-      node: engine.node,
-      model: offer.model,
-      predictedMs: estimate.estimateMs,
-      ...head,
-    };
+    return session;
   }
 
   async serve(
@@ -234,6 +262,21 @@ class EngineRouter implements OwnedRouter {
   #engines(): readonly Engine[] {
     return [...this.#local, ...this.#options.peers()];
   }
+}
+
+function routed(
+  decision: DecisionId,
+  { begun, ...head }: SessionAnswer,
+  predictedMs: number,
+): RoutedAnswer {
+  const { engine, offer } = begun.candidate;
+  return {
+    decision,
+    node: engine.node,
+    model: offer.model,
+    predictedMs,
+    ...head,
+  };
 }
 
 function shuttingDown(): Fault {
