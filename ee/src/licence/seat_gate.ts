@@ -1,5 +1,10 @@
+import { isOver, type Licence } from "./licence.ts";
+
 /** Members that may serve as candidates without a licence (`quota.lite.max_cluster_nodes`). */
 export const COMMUNITY_SEATS = 2;
+
+/** The seat of the community quota, as a row names it. */
+export const COMMUNITY = "community";
 
 /** What the gate reads of a member row. */
 export interface SeatRow {
@@ -8,42 +13,214 @@ export interface SeatRow {
   readonly state: "member" | "removed";
   /** `community`, a licence id, or null for a row without a seat. */
   readonly seat: string | null;
+  /** A controller never works, takes no seat and does not count; absent for a node. */
+  readonly role?: "node" | "controller";
+  /** What tells the machine again under another identity, where it is known. */
+  readonly tag?: string;
 }
 
-/** The gate's decision; the reason is written for the newcomer's operator. */
+/** What the admitting node knows when it decides. */
+export interface SeatView {
+  /** All rows of both sides, its own included. */
+  readonly rows: readonly SeatRow[];
+  /** Its own licence, checked, or null. */
+  readonly licence: Licence | null;
+  /** Its own wall clock, for the licence's last day. */
+  readonly nowMs: number;
+  /** Whether it holds a member to be off line. */
+  isOffline(keyHash: string): boolean;
+}
+
+/** Who asks for a seat. */
+export type SeatSeeker = Pick<SeatRow, "keyHash" | "name" | "role" | "tag">;
+
+/** The gate's decision; the reason is written for both operators. */
 export type SeatDecision =
-  | { readonly kind: "seat"; readonly seat: string }
+  | {
+    readonly kind: "seated";
+    /** Seats to write, by key hash: the newcomer's, and others' that change with it. */
+    readonly seats: ReadonlyMap<string, string | null>;
+    /** Key hash of the row whose machine this is under another identity: it is removed. */
+    readonly replaced: string | null;
+  }
   | { readonly kind: "refused"; readonly reason: string };
 
 /**
  * Decide whether a newcomer gets a seat. The admitting node decides alone and
- * writes the seat into the row; nobody judges it again.
+ * writes seats into the rows; nobody judges them again. Whoever has a seat
+ * keeps it.
  *
- * @param rows All rows the admitting node has, its own included.
- * @param newcomer Who asks; one that has a seat keeps it.
- * @returns The seat to write, or why there is none and what helps.
+ * @param view What the admitting node knows.
+ * @param self The admitting node: as a founder it may have no seat yet.
+ * @param newcomer Who asks.
  */
-export function decideSeat(
-  rows: readonly SeatRow[],
-  newcomer: { readonly keyHash: string; readonly name: string },
+export function decideSeats(
+  view: SeatView,
+  self: SeatSeeker,
+  newcomer: SeatSeeker,
 ): SeatDecision {
-  const members = rows.filter((row) => row.state === "member");
-  const own = members.find((row) => row.keyHash === newcomer.keyHash);
-  if (own !== undefined && own.seat !== null) {
-    return { kind: "seat", seat: own.seat };
+  const rows = view.rows.filter((row) => row.state === "member");
+  const all = seekersIn(rows, [self, newcomer]);
+  const seats = share(all, view);
+  if (seats !== undefined) {
+    return {
+      kind: "seated",
+      seats: withNewcomer(seats, all, newcomer),
+      replaced: null,
+    };
   }
-  const seated = members.filter((row) => row.seat === "community");
-  if (seated.length < COMMUNITY_SEATS) {
-    return { kind: "seat", seat: "community" };
+  const former = all.find((row) =>
+    row.tag !== undefined && row.tag === newcomer.tag &&
+    row.keyHash !== newcomer.keyHash && row.keyHash !== self.keyHash &&
+    view.isOffline(row.keyHash)
+  );
+  if (former !== undefined) {
+    const left = all.filter((row) => row !== former);
+    const shared = share(left, view);
+    if (shared !== undefined) {
+      return {
+        kind: "seated",
+        seats: withNewcomer(shared, left, newcomer),
+        replaced: former.keyHash,
+      };
+    }
   }
-  const names = seated.map((row) => JSON.stringify(row.name));
-  const example = seated.at(-1)?.name ?? "NAME";
   return {
     kind: "refused",
-    reason: `Failed to admit ${JSON.stringify(newcomer.name)}: ` +
-      `the ${COMMUNITY_SEATS} community seats are taken by ${
-        names.join(" and ")
-      }. ` +
-      `Remove one with \`covey remove ${example}\`, or add a licence with \`covey licence\``,
+    reason: refusal(view, newcomer, all.filter(isCandidate)),
   };
+}
+
+/**
+ * Seats for members that a merge left without one, by a licence that was
+ * added later.
+ *
+ * @param view What the licensed node knows.
+ * @returns Seats to write, by key hash; none when the licence has no room for all.
+ */
+export function seatUnseated(
+  view: Pick<SeatView, "rows" | "licence" | "nowMs">,
+): ReadonlyMap<string, string | null> {
+  const rows = view.rows.filter((row) => row.state === "member");
+  return share(rows, view) ?? new Map();
+}
+
+/**
+ * The members that keep the community's seats when more than those came
+ * together: the same wherever it is asked.
+ *
+ * @param rows Rows of members.
+ * @returns Key hashes of those beyond.
+ */
+export function beyondCommunity(rows: readonly SeatRow[]): readonly string[] {
+  return rows.filter((row) => isCandidate(row) && row.seat === COMMUNITY)
+    .map(({ keyHash }) => keyHash).sort().slice(COMMUNITY_SEATS);
+}
+
+function isCandidate(row: SeatRow): boolean {
+  // A row that has a seat counts even where its node now calls itself otherwise.
+  return row.seat !== null || row.role !== "controller";
+}
+
+/** Rows with the two parties of an admission among them, each as it now is. */
+function seekersIn(
+  rows: readonly SeatRow[],
+  parties: readonly SeatSeeker[],
+): readonly SeatRow[] {
+  const all = new Map(rows.map((row) => [row.keyHash, row]));
+  for (const { keyHash, name, role, tag } of parties) {
+    const held = all.get(keyHash);
+    all.set(keyHash, {
+      keyHash,
+      name,
+      state: "member",
+      seat: held?.seat ?? null,
+      ...role === undefined ? {} : { role },
+      ...tag === undefined ? {} : { tag },
+    });
+  }
+  return [...all.values()];
+}
+
+/** Seats that change so that all candidates have one, or undefined when there are too few. */
+function share(
+  rows: readonly SeatRow[],
+  { licence, nowMs }: Pick<SeatView, "licence" | "nowMs">,
+): ReadonlyMap<string, string | null> | undefined {
+  const candidates = rows.filter(isCandidate);
+  const beyond = beyondCommunity(candidates);
+  const without = candidates.filter(({ seat }) => seat === null);
+  const free = Math.max(
+    0,
+    COMMUNITY_SEATS -
+      candidates.filter(({ seat }) => seat === COMMUNITY).length,
+  );
+  const licensed = licence !== null && !isOver(licence, nowMs) &&
+      candidates.length <= (licence.maxClusterNodes ?? Infinity)
+    ? licence.id
+    : undefined;
+  const seats = new Map<string, string | null>();
+  for (const [index, { keyHash }] of without.entries()) {
+    const seat = index < free ? COMMUNITY : licensed;
+    if (seat === undefined) return undefined;
+    seats.set(keyHash, seat);
+  }
+  for (const keyHash of beyond) {
+    if (licensed === undefined) return undefined;
+    seats.set(keyHash, licensed);
+  }
+  return seats;
+}
+
+function withNewcomer(
+  seats: ReadonlyMap<string, string | null>,
+  rows: readonly SeatRow[],
+  { keyHash }: SeatSeeker,
+): ReadonlyMap<string, string | null> {
+  const held = rows.find((row) => row.keyHash === keyHash)?.seat ?? null;
+  return new Map([[keyHash, held], ...seats]);
+}
+
+function refusal(
+  { isOffline, licence, nowMs }: SeatView,
+  newcomer: SeatSeeker,
+  candidates: readonly SeatRow[],
+): string {
+  const seated = candidates.filter(({ keyHash, seat }) =>
+    seat !== null && keyHash !== newcomer.keyHash
+  );
+  const away = seated.filter(({ keyHash }) => isOffline(keyHash));
+  const example = (away[0] ?? seated.at(-1))?.name ?? "NAME";
+  const offline = away.length === 0 ? "" : `; off line: ${list(away)}`;
+  return `Failed to admit ${JSON.stringify(newcomer.name)}: ${
+    shortage(licence, nowMs, candidates.length)
+  } (taken by ${
+    list(seated)
+  }${offline}). Remove one with \`covey remove ${example}\`, ` +
+    "or set COVEY_LICENCE to a licence for more nodes on a member";
+}
+
+function shortage(
+  licence: Licence | null,
+  nowMs: number,
+  count: number,
+): string {
+  const quota = `the ${COMMUNITY_SEATS} community seats do not suffice`;
+  if (licence === null) return `${quota} for ${count} nodes`;
+  const name = `licence ${JSON.stringify(licence.id)}`;
+  if (isOver(licence, nowMs)) {
+    return `${quota} for ${count} nodes, and ${name} is over by the admitting node's clock`;
+  }
+  return `${name} allows ${licence.maxClusterNodes} nodes, and this would be number ${count}`;
+}
+
+const MOST_NAMES = 8;
+
+function list(rows: readonly SeatRow[]): string {
+  const names = rows.slice(0, MOST_NAMES).map(({ name }) =>
+    JSON.stringify(name)
+  );
+  const more = rows.length - names.length;
+  if (more > 0) names.push(`${more} more`);
+  return names.length === 0 ? "nobody" : names.join(", ");
 }

@@ -1,6 +1,12 @@
 import { type JsonObject, type NodeId, parseNodeId } from "@covey/core/domain";
 import { z } from "zod";
-import { cleanName, type MemberRow, parseMemberRow } from "./member_row.ts";
+import {
+  cleanName,
+  MACHINE_TAG,
+  type MemberRole,
+  type MemberRow,
+  parseMemberRow,
+} from "./member_row.ts";
 
 /** Most rows sent with an admission; the others come with the first status. */
 const MOST_SENT = 512;
@@ -12,6 +18,10 @@ export interface AdmissionPayload {
   readonly name: string;
   /** Port of its link; its address is what the other side sees. */
   readonly linkPort: number;
+  /** What it is for; absent for a node. */
+  readonly role?: MemberRole;
+  /** Its machine tag, where its machine is known. */
+  readonly tag?: string;
   readonly rows: readonly MemberRow[];
 }
 
@@ -24,6 +34,8 @@ const payloadSchema = z.object({
   }),
   name: z.string().transform(cleanName),
   linkPort: z.number().int().min(1).max(65535),
+  role: z.enum(["node", "controller"]).catch("node").exactOptional(),
+  tag: z.string().regex(MACHINE_TAG).exactOptional(),
   rows: z.array(z.unknown()).max(MOST_READ).transform((rows) =>
     rows.flatMap((row) => parseMemberRow(row) ?? [])
   ),
@@ -39,6 +51,8 @@ export function encodeAdmissionPayload(payload: AdmissionPayload): JsonObject {
     id: payload.id,
     name: payload.name,
     linkPort: payload.linkPort,
+    ...payload.role === undefined ? {} : { role: payload.role },
+    ...payload.tag === undefined ? {} : { tag: payload.tag },
     rows: payload.rows.slice(0, MOST_SENT).map((row) => ({ ...row })),
   };
 }

@@ -14,10 +14,20 @@ export interface MemberRow {
   readonly state: "member" | "removed";
   /** `community`, a licence id, or null before one was given. */
   readonly seat: string | null;
+  /** Written when it was let in; absent for a node. A controller never works and has no seat. */
+  readonly role?: MemberRole;
+  /** Tells the machine again under another identity; absent where it is not known. */
+  readonly tag?: string;
 }
+
+/** What a member is for. */
+export type MemberRole = "node" | "controller";
 
 /** Longest name kept; longer ones are cut. */
 const NAME_LENGTH = 128;
+
+/** Form of a machine tag. */
+export const MACHINE_TAG = /^[0-9a-f]{32}$/;
 
 const rowSchema = z.object({
   id: z.string().transform((text, context) =>
@@ -30,6 +40,9 @@ const rowSchema = z.object({
   inc: z.number().int().positive(),
   state: z.enum(["member", "removed"]),
   seat: z.string().min(1).max(128).nullable(),
+  // A role of a later version counts as a node's: the gate errs to the strict side.
+  role: z.enum(["node", "controller"]).catch("node").exactOptional(),
+  tag: z.string().regex(MACHINE_TAG).exactOptional(),
 });
 
 /**

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyHash } from "../identity/key_hash.ts";
+import { COMMUNITY } from "../licence/seat_gate.ts";
 import type { MemberRow } from "./member_row.ts";
 
 /** Most rows a table holds. */
@@ -70,7 +71,19 @@ function compareRows(a: MemberRow, b: MemberRow): number {
   return ours === theirs ? 0 : ours > theirs ? 1 : -1;
 }
 
-/** What breaks ties; a seat goes before none. */
-function rest(row: MemberRow): string {
-  return JSON.stringify([row.seat ?? "", row.name, row.id]);
+/**
+ * What breaks ties: a seat goes before none and a licence's before the
+ * community's, so that a seat given later stays; and what an older version cut
+ * off does not replace what is whole.
+ */
+function rest({ id, name, role, seat, tag }: MemberRow): string {
+  const rank = seat === null ? 0 : seat === COMMUNITY ? 1 : 2;
+  return JSON.stringify([
+    rank,
+    seat ?? "",
+    role === "controller" ? 1 : 0,
+    tag ?? "",
+    name,
+    id,
+  ]);
 }

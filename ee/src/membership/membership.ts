@@ -1,7 +1,8 @@
 import type { Log, NodeId } from "@covey/core/domain";
 import type { KeyHash } from "../identity/key_hash.ts";
-import { decideSeat } from "../licence/seat_gate.ts";
-import type { MemberRow } from "./member_row.ts";
+import type { Licence } from "../licence/licence.ts";
+import { decideSeats, seatUnseated } from "../licence/seat_gate.ts";
+import type { MemberRole, MemberRow } from "./member_row.ts";
 import { digestTable, type MemberTable, mergeRows } from "./member_table.ts";
 import { judgeRows, type RowStanding } from "./row_standing.ts";
 
@@ -10,7 +11,28 @@ export interface Applicant {
   readonly id: NodeId;
   readonly keyHash: KeyHash;
   readonly name: string;
+  /** Absent for a node. */
+  readonly role?: MemberRole;
+  /** Machine tag, where the machine is known. */
+  readonly tag?: string;
 }
+
+/** What this node goes by when it gives seats. */
+export interface SeatOffice {
+  /** Its own licence, checked, or null. */
+  readonly licence: Licence | null;
+  /** Its own wall clock. */
+  nowMs(): number;
+  /** Whether it holds a member to be off line. */
+  isOffline(keyHash: KeyHash): boolean;
+}
+
+/** Without a licence, and with everybody held to be there. */
+const STRICT: SeatOffice = {
+  licence: null,
+  nowMs: () => 0,
+  isOffline: () => false,
+};
 
 /** What the owner of the table needs. */
 export interface MembershipOptions {
@@ -18,6 +40,8 @@ export interface MembershipOptions {
   /** Rows of the last run. */
   readonly rows: readonly MemberRow[];
   readonly log: Log;
+  /** How it gives seats; without it the community quota counts and no row is replaced. */
+  readonly seats?: SeatOffice;
   /** Called after every change. */
   onChange(): void;
 }
@@ -42,8 +66,25 @@ export class Membership {
     if (!this.#table.has(self.keyHash)) {
       this.#table = mergeRows(this.#table, [rowOf(self, 1, null)]).table;
     }
+    this.#table = this.#licensed(this.#table);
     this.#standings = judgeRows(this.#table);
     this.#digest = digestTable(this.#table);
+  }
+
+  /** This node's own row. */
+  get own(): MemberRow {
+    const { self } = this.#options;
+    return this.#table.get(self.keyHash) ?? rowOf(self, 1, null);
+  }
+
+  /**
+   * Whether this node has peers and no seat among them: it was let in as a
+   * controller and is a node now. It has to ask again.
+   */
+  get wantsSeat(): boolean {
+    return this.#options.self.role !== "controller" &&
+      this.own.state === "member" && this.own.seat === null &&
+      this.peers().length > 0;
   }
 
   /** All rows, this node's included. */
@@ -67,6 +108,17 @@ export class Membership {
   /** What a key's row is worth; undefined without a row. */
   standing(keyHash: KeyHash): RowStanding | undefined {
     return this.#standings.get(keyHash);
+  }
+
+  /** Whether a member may be given work: it has a seat that counts. */
+  mayWork(keyHash: KeyHash): boolean {
+    return this.mayGive(keyHash) &&
+      (this.#table.get(keyHash)?.seat ?? null) !== null;
+  }
+
+  /** Whether a member may give work to others: controllers may, the unseated not. */
+  mayGive(keyHash: KeyHash): boolean {
+    return this.#standings.get(keyHash) === "member";
   }
 
   /**
@@ -106,11 +158,11 @@ export class Membership {
     }
     if (changed.length === 0) return;
     const before = this.#standings;
-    this.#table = table;
-    this.#standings = judgeRows(table);
-    this.#digest = digestTable(table);
+    this.#table = this.#licensed(table);
+    this.#standings = judgeRows(this.#table);
+    this.#digest = digestTable(this.#table);
     for (const [keyHash, standing] of this.#standings) {
-      const row = table.get(keyHash);
+      const row = this.#table.get(keyHash);
       if (before.get(keyHash) === standing || row === undefined) continue;
       this.#tell(row, standing, from);
     }
@@ -129,28 +181,74 @@ export class Membership {
    * @param theirRows The rows it brings.
    */
   seat(applicant: Applicant, theirRows: readonly MemberRow[]): SeatResult {
-    const { self } = this.#options;
+    const { log, self } = this.#options;
     const held = this.#table.get(applicant.keyHash);
     const problem = this.#problemWith(applicant);
     if (problem !== undefined) return { kind: "refused", reason: problem };
+    if (held?.seat != null && this.own.seat !== null) {
+      return { kind: "admitted", row: held };
+    }
+    const { isOffline, licence, nowMs } = this.#seats;
     const union = mergeRows(this.#table, theirRows).table;
-    const known = [...union.values()].filter(({ keyHash }) =>
-      keyHash !== applicant.keyHash || held !== undefined
+    const decision = decideSeats(
+      {
+        rows: [...union.values()],
+        licence,
+        nowMs: nowMs(),
+        isOffline: (keyHash) => isOffline(keyHash as KeyHash),
+      },
+      self,
+      applicant,
     );
-    const own = decideSeat(known, self);
-    if (own.kind === "refused") return own;
-    const seated = known.map((row) =>
-      row.keyHash === self.keyHash ? { ...row, seat: own.seat } : row
+    if (decision.kind === "refused") return decision;
+    const { replaced, seats } = decision;
+    const row = rowOf(
+      applicant,
+      held?.inc ?? 1,
+      seats.get(applicant.keyHash) ?? null,
     );
-    const seat = decideSeat(seated, applicant);
-    if (seat.kind === "refused") return seat;
-    const row = rowOf(applicant, held?.inc ?? 1, seat.seat);
-    const ownRow = this.#table.get(self.keyHash);
-    this.merge(
-      ownRow === undefined ? [row] : [{ ...ownRow, seat: own.seat }, row],
-      applicant.name,
-    );
+    // Only what was decided is written: what else the newcomer brings comes by
+    // the first status, as of any member.
+    const changed = [...union.values()].flatMap((one): MemberRow[] => {
+      if (one.keyHash === applicant.keyHash) return [];
+      if (one.keyHash === replaced) return [{ ...one, state: "removed" }];
+      const seat = seats.get(one.keyHash);
+      return seat === undefined ? [] : [{ ...one, seat }];
+    });
+    const own = changed.some(({ keyHash }) => keyHash === self.keyHash)
+      ? []
+      : [this.own];
+    if (replaced !== null) {
+      log.info(
+        "A machine came back under another identity and takes its seat",
+        {
+          name: applicant.name,
+          instead: this.#table.get(replaced as KeyHash)?.name,
+        },
+      );
+    }
+    this.merge([...own, ...changed, row], applicant.name);
     return { kind: "admitted", row };
+  }
+
+  get #seats(): SeatOffice {
+    return this.#options.seats ?? STRICT;
+  }
+
+  /** The table with seats of this node's licence for those that a merge left without one. */
+  #licensed(table: MemberTable): MemberTable {
+    const { licence, nowMs } = this.#seats;
+    if (licence === null) return table;
+    const rows = [...table.values()];
+    if (rows.filter(({ state }) => state === "member").length < 2) return table;
+    const seats = seatUnseated({ rows, licence, nowMs: nowMs() });
+    return mergeRows(
+      table,
+      rows.flatMap((row) => {
+        const seat = seats.get(row.keyHash);
+        return seat === undefined ? [] : [{ ...row, seat }];
+      }),
+    ).table;
   }
 
   #problemWith({ id, keyHash, name }: Applicant): string | undefined {
@@ -177,7 +275,7 @@ export class Membership {
         return log.warn("A member's identity changed; it is refused", fields);
       case "unseated":
         return log.warn(
-          "A member has no seat: more nodes than the community seats allow came together; it takes and gives no work. Remove one with `covey remove NAME` or add a licence",
+          "A member has no seat: more nodes than the community seats allow came together; it takes and gives no work. remove one with `covey remove NAME`, or set COVEY_LICENCE to a licence for more nodes on a member",
           fields,
         );
       default:
@@ -187,9 +285,18 @@ export class Membership {
 }
 
 function rowOf(
-  { id, keyHash, name }: Applicant,
+  { id, keyHash, name, role, tag }: Applicant,
   inc: number,
   seat: string | null,
 ): MemberRow {
-  return { id, keyHash, name, inc, state: "member", seat };
+  return {
+    id,
+    keyHash,
+    name,
+    inc,
+    state: "member",
+    seat,
+    ...role === "controller" ? { role } : {},
+    ...tag === undefined ? {} : { tag },
+  };
 }

@@ -1,6 +1,6 @@
 import type { NodeId } from "@covey/core/domain";
 import type { KeyHash } from "../identity/key_hash.ts";
-import { COMMUNITY_SEATS } from "../licence/seat_gate.ts";
+import { beyondCommunity } from "../licence/seat_gate.ts";
 import type { MemberRow } from "./member_row.ts";
 import type { MemberTable } from "./member_table.ts";
 
@@ -32,11 +32,7 @@ export function judgeRows(
     const held = holders.get(row.id);
     if (held === undefined || precedes(row, held)) holders.set(row.id, row);
   }
-  const seated = [...holders.values()]
-    .filter(({ seat }) => seat === "community")
-    .map(({ keyHash }) => keyHash)
-    .sort();
-  const unseated = new Set(seated.slice(COMMUNITY_SEATS));
+  const unseated = new Set(beyondCommunity([...holders.values()]));
   for (const row of table.values()) {
     if (row.state === "removed") continue;
     standings.set(

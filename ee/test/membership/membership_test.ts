@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { AddressBook } from "../../src/membership/address_book.ts";
 import type { MemberRow } from "../../src/membership/member_row.ts";
-import { Membership } from "../../src/membership/membership.ts";
+import {
+  Membership,
+  type SeatOffice,
+} from "../../src/membership/membership.ts";
 import { nodeIdOf } from "../link/link_fixture.ts";
 import { keyOf, rowOf } from "./rows.ts";
 
@@ -10,13 +14,21 @@ function applicant(n: number, id = n) {
   return { id: nodeIdOf(id), keyHash: keyOf(n), name: `node-${n}` };
 }
 
-function membershipOf(rows: readonly MemberRow[] = []) {
+function membershipOf(
+  rows: readonly MemberRow[] = [],
+  { self = 1, seats, role = "node" }: {
+    self?: number;
+    seats?: SeatOffice;
+    role?: "node" | "controller";
+  } = {},
+) {
   const log = new QuietLog();
   let changes = 0;
   const membership = new Membership({
-    self: applicant(1),
+    self: { ...applicant(self), role },
     rows,
     log,
+    ...seats === undefined ? {} : { seats },
     onChange: () => changes++,
   });
   return { membership, log, changes: () => changes };
@@ -42,7 +54,7 @@ Deno.test("Membership.seat refuses a third node and names who has the seats", ()
   const result = membership.seat(applicant(3), []);
   assert.equal(result.kind, "refused");
   if (result.kind !== "refused") return;
-  assert.match(result.reason, /"node-1" and "node-2".*covey remove/);
+  assert.match(result.reason, /"node-1", "node-2".*covey remove/);
   assert.equal(membership.memberOf(keyOf(3)), undefined);
 });
 
@@ -74,6 +86,109 @@ Deno.test("Membership.merge shows a changed identity in the log and lets it not 
   assert.equal(membership.standing(keyOf(9)), "identity_changed");
   assert.equal(membership.memberOf(keyOf(9)), undefined);
   assert.ok(log.lines.some(({ message }) => /identity changed/.test(message)));
+});
+
+const LICENSED: SeatOffice = {
+  licence: {
+    id: "L-7",
+    holder: "Lab",
+    maxClusterNodes: null,
+    notAfterMs: null,
+  },
+  nowMs: () => 0,
+  isOffline: () => false,
+};
+
+Deno.test("two halves that each let a node in agree on who keeps the seats, in any order of merges", () => {
+  // Two controllers, cut off from each other, with one seated node between them.
+  const controllers: MemberRow[] = [1, 2].map((n) => ({
+    ...rowOf(n),
+    role: "controller",
+    seat: null,
+  }));
+  const start = [...controllers, rowOf(5)];
+  fc.assert(fc.property(
+    fc.shuffledSubarray([3, 4, 6, 7], { minLength: 2, maxLength: 2 }),
+    fc.array(fc.constantFrom("1>2", "2>1"), { minLength: 2, maxLength: 6 }),
+    ([left = 0, right = 0], ways) => {
+      const halves = [1, 2].map((n) => {
+        const { membership } = membershipOf(start, {
+          self: n,
+          role: "controller",
+        });
+        const newcomer = applicant(n === 1 ? left : right);
+        assert.equal(membership.seat(newcomer, []).kind, "admitted");
+        return membership;
+      });
+      const [one, two] = halves;
+      if (one === undefined || two === undefined) throw new Error("No halves");
+      for (const way of [...ways, "1>2", "2>1"]) {
+        if (way === "1>2") two.merge(one.rows(), "one");
+        else one.merge(two.rows(), "two");
+      }
+      assert.equal(one.digest, two.digest);
+      const last = Math.max(left, right, 5);
+      for (const half of halves) {
+        for (const n of [left, right, 5]) {
+          const wanted = n === last ? "unseated" : "member";
+          assert.equal(half.standing(keyOf(n)), wanted);
+          assert.equal(half.mayWork(keyOf(n)), n !== last);
+          assert.equal(half.mayGive(keyOf(n)), n !== last);
+        }
+        for (const n of [1, 2]) {
+          assert.equal(half.mayWork(keyOf(n)), false);
+          assert.equal(half.mayGive(keyOf(n)), true);
+        }
+      }
+    },
+  ));
+});
+
+Deno.test("a licence on a member seats whom a merge left without a seat, and its end unseats nobody", () => {
+  const three = [rowOf(1), rowOf(2), rowOf(3)];
+  const { membership: community } = membershipOf(three);
+  assert.equal(community.standing(keyOf(3)), "unseated");
+  const { membership: licensed } = membershipOf(three, { seats: LICENSED });
+  assert.equal(licensed.standing(keyOf(3)), "member");
+  // The other one learns of it by a merge, and keeps it without the licence.
+  community.merge(licensed.rows(), "node-2");
+  assert.equal(community.standing(keyOf(3)), "member");
+  assert.equal(community.digest, licensed.digest);
+  const over: SeatOffice = {
+    ...LICENSED,
+    licence: { id: "L-7", holder: "Lab", maxClusterNodes: 1, notAfterMs: 1 },
+    nowMs: () => 2,
+  };
+  const { membership: later } = membershipOf(licensed.rows(), { seats: over });
+  assert.equal(later.standing(keyOf(3)), "member");
+  assert.equal(later.seat(applicant(4), []).kind, "refused");
+});
+
+Deno.test("Membership.seat removes the off-line row of a machine that is back under another identity", () => {
+  const tag = "b".repeat(32);
+  const { membership } = membershipOf([rowOf(1), { ...rowOf(2), tag }], {
+    seats: {
+      licence: null,
+      nowMs: () => 0,
+      isOffline: (keyHash) => keyHash === keyOf(2),
+    },
+  });
+  const again = { ...applicant(3), tag };
+  assert.equal(membership.seat(again, []).kind, "admitted");
+  assert.equal(membership.standing(keyOf(2)), "removed");
+  assert.equal(membership.mayWork(keyOf(3)), true);
+});
+
+Deno.test("a controller that has become a node wants a seat and gets one", () => {
+  const was: MemberRow = { ...rowOf(2), role: "controller", seat: null };
+  const { membership: own } = membershipOf([rowOf(1), was], { self: 2 });
+  assert.equal(own.wantsSeat, true);
+  const { membership: other } = membershipOf([rowOf(1), was]);
+  assert.equal(other.wantsSeat, false);
+  assert.equal(other.seat(applicant(2), own.rows()).kind, "admitted");
+  assert.equal(other.mayWork(keyOf(2)), true);
+  own.merge(other.rows(), "node-1");
+  assert.equal(own.wantsSeat, false);
 });
 
 Deno.test("AddressBook dials where a member was last met, then what was heard since, then older places (MDN-06)", () => {
