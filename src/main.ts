@@ -104,6 +104,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         temporaryDir: Deno.env.get("TMPDIR") ?? "/tmp",
         freeMemoryBytes: () => Deno.systemMemoryInfo().available,
         residentBytes: () => Deno.memoryUsage().rss,
+        operatingSystem: operatingSystem(),
         ...(extras.clusterCode === undefined
           ? {}
           : { clusterCode: extras.clusterCode }),
@@ -182,6 +183,11 @@ function selfCommand(mainModule: string): string[] {
     "--allow-write",
     mainModule,
   ];
+}
+
+function operatingSystem(): "linux" | "darwin" | "other" {
+  const { os } = Deno.build;
+  return os === "linux" || os === "darwin" ? os : "other";
 }
 
 function engineEnv(): Record<string, string> {

@@ -6,14 +6,21 @@ import {
   StartError,
 } from "./api/mod.ts";
 import type { NodeConfig } from "./config/mod.ts";
-import type { Engine, Log, MemberView, NodeId } from "./domain/mod.ts";
+import {
+  type Engine,
+  type Log,
+  type MemberView,
+  type NodeId,
+  withConditions,
+} from "./domain/mod.ts";
 import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
 import { createEmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createMetrics } from "./observe/metrics.ts";
-import { FileError, type Platform } from "./platform/mod.ts";
-import { createRouter } from "./router/router.ts";
+import { FileError, type Platform, trackProcesses } from "./platform/mod.ts";
+import { createRouter, type OwnedRouter } from "./router/mod.ts";
+import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
 import { loadNodeId, NodeIdError } from "./store/node_id.ts";
 
 /** What a node is made of besides its configuration. */
@@ -32,6 +39,8 @@ export interface NodeOptions {
   readonly temporaryDir: string;
   /** Memory that a new model could use, in bytes. */
   freeMemoryBytes(): number;
+  /** The operating system, for the sensors. */
+  readonly operatingSystem: "linux" | "darwin" | "other";
   /** Resident memory of this process, in bytes, for the metrics. */
   residentBytes(): number;
   /** Adds the cluster; without it a configured secret stops the start. */
@@ -80,7 +89,27 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
   await store.refresh();
 
+  const processes = trackProcesses(platform.processes);
+  const hasEmbedded = config.role === "node" && config.engine !== "off";
+  const dispatcher: { router: OwnedRouter | null } = { router: null };
+  const sensors = stack.use(
+    createSensors({
+      ...platform,
+      log: log.child("sensors"),
+      platform: options.operatingSystem,
+      path: options.engineEnv["PATH"] ?? "",
+      modelsDir: config.modelsDir,
+      onBattery: config.onBattery,
+      computesHere: () => hasEmbedded && store.list().length > 0,
+      ownPids: () => processes.pids(),
+      isBusy: () => (dispatcher.router?.inFlight() ?? 0) > 0,
+    }),
+  );
+  registerMachineMetrics(metrics, sensors);
+
   const localEngines: Engine[] = [];
+  /** Those that compute on this machine, and feel what it feels. */
+  const onMachine = new Set<Engine>();
   if (config.role === "node") {
     for (const engine of config.engines) {
       localEngines.push(stack.use(
@@ -93,10 +122,11 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         }),
       ));
     }
-    if (config.engine !== "off") {
-      localEngines.push(stack.use(
+    if (hasEmbedded) {
+      const embedded = stack.use(
         createEmbeddedEngine({
           ...platform,
+          processes,
           log: log.child("engine"),
           models: store,
           node: id,
@@ -109,9 +139,16 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           env: options.engineEnv,
           runtimeDir: `${config.dataDir}/run`,
           temporaryDir: options.temporaryDir,
-          freeMemoryBytes: options.freeMemoryBytes,
+          freeMemoryBytes: async () =>
+            Math.min(
+              options.freeMemoryBytes(),
+              await sensors.containerFreeBytes(),
+            ),
+          totalMemoryBytes: () => sensors.reading().memoryTotalBytes,
         }),
-      ));
+      );
+      localEngines.push(embedded);
+      onMachine.add(embedded);
     }
   }
 
@@ -127,6 +164,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       maxQueue: config.maxQueue,
       keepAliveMs: config.keepAliveMs,
       modelSets: config.modelSets,
+      machine: sensors,
+      speedOf: (engine) => onMachine.has(engine) ? sensors : null,
       clock,
       entropy,
       log: log.child("router"),
@@ -134,6 +173,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     }),
   );
 
+  dispatcher.router = router;
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -144,6 +184,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
+        machine: sensors,
       },
       platform,
     }),
@@ -154,10 +195,12 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const alone = (): MemberView => ({
     ...self,
     self: true,
-    health: "healthy",
+    health: withConditions("healthy", sensors.conditions()),
     draining: router.isDraining(),
     addresses: [],
     version,
+    machine: sensors.reading(),
+    conditions: sensors.conditions(),
   });
   const ready = (): Readiness => ({ kind: "ready" });
   const api = createApi({

@@ -1,4 +1,12 @@
-import type { Engine, Host, MemberView, Router } from "@covey/core/domain";
+import {
+  type Conditions,
+  type Engine,
+  type Host,
+  type MachineReading,
+  type MemberView,
+  type Router,
+  withConditions,
+} from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
 import { AdmissionDesk } from "./admission/admission_desk.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
@@ -16,7 +24,6 @@ import {
   type StatusQuery,
 } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
-import { AddressBook } from "./membership/address_book.ts";
 import { AdmissionOffice } from "./membership/admission_office.ts";
 import { Dialer, type Met } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
@@ -28,6 +35,10 @@ import {
   encodeStatus,
   type StatusMessage,
 } from "./membership/status_message.ts";
+import { createLocalPorts } from "./ssh/local_port.ts";
+import type { SshPeer } from "./ssh/ssh_command.ts";
+import { SshTunnels } from "./ssh/ssh_tunnels.ts";
+import { isWildcard, Whereabouts } from "./whereabouts.ts";
 
 /** Starts discovery; tests put another one in its place. */
 export type Discover = (
@@ -50,7 +61,7 @@ export class RunningCluster implements AsyncDisposable {
   readonly clusterId: string;
   readonly #options: RunningOptions;
   readonly #bootId: string;
-  readonly #book = new AddressBook();
+  readonly #places: Whereabouts;
   readonly #store: MemberStore;
   readonly #membership: Membership;
   readonly #office: AdmissionOffice;
@@ -58,6 +69,8 @@ export class RunningCluster implements AsyncDisposable {
   readonly #dialer: Dialer;
   readonly #stack = new AsyncDisposableStack();
   #server: LinkServer | null = null;
+  #tunnels: SshTunnels | null = null;
+  #discovery: Discovery | null = null;
 
   /**
    * Open the link and look for peers.
@@ -100,10 +113,17 @@ export class RunningCluster implements AsyncDisposable {
     this.#options = options;
     this.#bootId = entropy.uuid();
     this.#store = this.#stack.use(store);
+    this.#places = new Whereabouts({
+      config: host.config,
+      port: () => this.#port,
+      interfaces: () => this.#interfaces(),
+      usedInterfaces: () => this.#interfaces("used"),
+      callbackPort: (address) => this.#tunnels?.callbackPort(address),
+      isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
+    });
+    const { book } = this.#places;
     for (const [keyHash, addresses] of saved.addresses) {
-      for (const address of addresses.toReversed()) {
-        this.#book.met(keyHash, address);
-      }
+      for (const address of addresses.toReversed()) book.met(keyHash, address);
     }
     this.#membership = new Membership({
       self,
@@ -114,7 +134,7 @@ export class RunningCluster implements AsyncDisposable {
     this.#office = new AdmissionOffice({
       self,
       membership: this.#membership,
-      book: this.#book,
+      book,
       linkPort: () => this.#port,
       passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
         .map(({ admissionPassword }) => admissionPassword),
@@ -127,8 +147,8 @@ export class RunningCluster implements AsyncDisposable {
       credentials: identity,
       clock,
       log,
-      book: this.#book,
-      question: () => this.#question(),
+      book,
+      question: (keyHash) => this.#question(keyHash),
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
@@ -140,7 +160,9 @@ export class RunningCluster implements AsyncDisposable {
       dial: (addresses, signal) => this.#dial(addresses, signal),
       isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
       onMember: (keyHash, address) => {
-        this.#book.hint(keyHash, address);
+        if (this.#tunnels?.callbackPort(address) === undefined) {
+          book.hint(keyHash, address);
+        } else book.tunnel(keyHash, address);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       onOwnKey: (met, signal) => this.#checkClone(met, signal),
@@ -168,17 +190,25 @@ export class RunningCluster implements AsyncDisposable {
         ...host.node,
         id: identity.id,
         self: true,
-        health: "healthy",
+        ...machineOf(host.machine?.conditions(), host.machine?.reading()),
+        health: withConditions("healthy", host.machine?.conditions()),
         draining: host.router.report().draining ?? false,
         addresses: hosts.map((one) =>
           formatAddress({ host: one, port: this.#port })
         ),
       },
       ...this.#peers.list().map(({ channel, monitor, row }): MemberView => ({
+        ...machineOf(
+          monitor.held?.status.work.conditions,
+          monitor.held?.status.work.machine,
+        ),
         id: row.id,
         name: monitor.name,
         self: false,
-        health: monitor.health.state,
+        health: withConditions(
+          monitor.health.state,
+          monitor.held?.status.work.conditions,
+        ),
         draining: monitor.held?.status.draining ?? false,
         addresses: addressesOf(
           channel.address,
@@ -396,6 +426,16 @@ export class RunningCluster implements AsyncDisposable {
       ),
     });
   }
+}
+
+function machineOf(
+  conditions: Conditions | undefined,
+  machine: MachineReading | undefined,
+): Pick<MemberView, "conditions" | "machine"> {
+  return {
+    ...(conditions === undefined ? {} : { conditions }),
+    ...(machine === undefined ? {} : { machine }),
+  };
 }
 
 function isWildcard(host: string): boolean {

@@ -95,6 +95,8 @@ export interface NodeConfig {
   readonly keepAliveMs: number;
   /** Requests that may wait per model. */
   readonly maxQueue: number;
+  /** Whom a node on battery serves: its own clients, everyone, or nobody. */
+  readonly onBattery: "local" | "serve" | "off";
   /** Least weight of a line that is logged. */
   readonly logLevel: LogLevel;
   /** Engines listed in covey.jsonc. */

@@ -130,6 +130,7 @@ export async function parseNodeConfig(
     contextLength: values.context,
     keepAliveMs: values.keepAlive,
     maxQueue: values.maxQueue,
+    onBattery: values.onBattery,
     logLevel: values.logLevel,
     engines: file.engines,
     modelSets: file.modelSets,

@@ -412,7 +412,6 @@ export const SETTINGS: {
     accepts: "local, serve or off",
     fallback: "local",
     fallbackText: "local",
-    later: { feature: "battery sensors are" },
     parse: oneOf(BATTERY),
   },
   logLevel: {

@@ -25,3 +25,7 @@ export { MemoryFiles } from "./memory_files.ts";
 export type { Platform } from "./platform.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";
+export {
+  type TrackedProcesses,
+  trackProcesses,
+} from "./tracked_processes.ts";

@@ -19,21 +19,21 @@ interface Layout {
   readonly root: string;
   readonly limit: string;
   readonly usage: string;
-  /** Of file pages in `memory.stat` that the kernel gives up first. */
-  readonly reclaimable: string;
+  /** Names of file pages in `memory.stat`: the kernel takes them back when it needs them. */
+  readonly reclaimable: readonly string[];
 }
 
 const V2: Layout = {
   root: "/sys/fs/cgroup",
   limit: "memory.max",
   usage: "memory.current",
-  reclaimable: "inactive_file",
+  reclaimable: ["inactive_file", "active_file"],
 };
 const V1: Layout = {
   root: "/sys/fs/cgroup/memory",
   limit: "memory.limit_in_bytes",
   usage: "memory.usage_in_bytes",
-  reclaimable: "total_inactive_file",
+  reclaimable: ["total_inactive_file", "total_active_file"],
 };
 
 /** Read a limit: `max` and v1's huge number are none. */
@@ -62,12 +62,24 @@ export function parseGroupPaths(
   return { v1, v2 };
 }
 
-/** Read one line of `memory.stat`, in bytes; 0 where it has none. */
-export function parseReclaimable(text: string | null, name: string): number {
-  const line = (text ?? "").split("\n").find((one) =>
-    one.startsWith(`${name} `)
-  );
-  return readNumber(line?.slice(name.length), 0, GREATEST_LIMIT) ?? 0;
+/**
+ * Add up lines of `memory.stat`, in bytes. File pages count as free, as in the
+ * kernel's own MemAvailable.
+ *
+ * @param text The file.
+ * @param names The lines; those it does not have are 0.
+ */
+export function parseReclaimable(
+  text: string | null,
+  names: readonly string[],
+): number {
+  return (text ?? "").split("\n").slice(0, 256).reduce((sum, line) => {
+    const [name, value] = line.split(" ", 2);
+    const bytes = names.includes(name ?? "")
+      ? readNumber(value, 0, GREATEST_LIMIT)
+      : null;
+    return sum + (bytes ?? 0);
+  }, 0);
 }
 
 /**

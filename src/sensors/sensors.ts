@@ -8,9 +8,11 @@ import type {
 } from "../domain/mod.ts";
 import type { Clock, Files, Processes } from "../platform/mod.ts";
 import { type BatteryPolicy, servedOnBattery } from "./battery_policy.ts";
+import { readCgroupMemory } from "./cgroup_memory.ts";
 import { createHostReader } from "./host_reader.ts";
 import { judgeConditions } from "./judge_conditions.ts";
 import { Sampler } from "./sampler.ts";
+import type { MachineReader } from "./sensor.ts";
 import { listSensors } from "./sensor_list.ts";
 import { type SpeedCondition, speedConditions } from "./speed_conditions.ts";
 import { SpeedEffects } from "./speed_effects.ts";
@@ -30,8 +32,8 @@ export interface SensorsOptions {
   readonly path: string;
   readonly modelsDir: string;
   readonly onBattery: BatteryPolicy;
-  /** Whether engines run on this machine's processors and cards. */
-  readonly computesHere: boolean;
+  /** Whether engines have models to run on this machine's processors and cards. */
+  computesHere(): boolean;
   /** Process ids of this node's engines. */
   ownPids(): readonly number[];
   /** Whether this node has work now; idle ones are sampled less often. */
@@ -48,6 +50,8 @@ export interface ShownEffect {
 
 /** The machine as its sensors see it, and what its state does to speed. */
 export interface Sensors extends Machine, SpeedPrior, AsyncDisposable {
+  /** Memory that this process's container leaves it now, in bytes; `Infinity` where none limits it. */
+  containerFreeBytes(): Promise<number>;
   /** What slows engines down now, with its learned effect. */
   effects(): readonly ShownEffect[];
 }
@@ -64,6 +68,7 @@ export function createSensors(options: SensorsOptions): Sensors {
 
 class MachineSensors implements Sensors {
   readonly #options: SensorsOptions;
+  readonly #reader: MachineReader;
   readonly #sampler: Sampler;
   readonly #effects = new SpeedEffects();
   #active: ReadonlySet<SpeedCondition> = new Set();
@@ -75,9 +80,10 @@ class MachineSensors implements Sensors {
   constructor(options: SensorsOptions) {
     const { clock, log, modelsDir, ownPids } = options;
     this.#options = options;
+    this.#reader = createHostReader(options);
     this.#judgeAtMs = clock.monotonic() + JUDGE_EVERY_MS;
     this.#sampler = new Sampler({
-      sensors: listSensors(options.platform, createHostReader(options), {
+      sensors: listSensors(options.platform, this.#reader, {
         modelsDir,
         ownPids,
         nowMs: () => clock.monotonic(),
@@ -116,6 +122,12 @@ class MachineSensors implements Sensors {
     }));
   }
 
+  async containerFreeBytes(): Promise<number> {
+    if (this.#options.platform !== "linux") return Infinity;
+    const memory = await readCgroupMemory(this.#reader);
+    return memory?.availableBytes ?? Infinity;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sampler[Symbol.asyncDispose]();
   }
@@ -137,7 +149,7 @@ class MachineSensors implements Sensors {
     if (!isFirst && nowMs < this.#judgeAtMs) return;
     this.#hasJudged = true;
     this.#judgeAtMs = nowMs + JUDGE_EVERY_MS;
-    const conditions = judgeConditions(reading, computesHere);
+    const conditions = judgeConditions(reading, computesHere());
     if (conditions.ok !== this.#conditions.ok) {
       if (conditions.ok) log.info("This machine is fit for work again");
       else {

@@ -68,6 +68,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     contextLength: null,
     keepAliveMs: 300_000,
     maxQueue: 64,
+    onBattery: "local",
     logLevel: "info",
     engines: [],
     modelSets: [],

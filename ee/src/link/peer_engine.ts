@@ -108,7 +108,7 @@ class PeerEngine implements Engine {
     const newer = this.#newerQueue(work.atMs);
     const atMs = newer?.atMs ?? work.atMs;
     return {
-      availability: standing.availability(),
+      availability: withMachine(standing.availability(), work.report),
       hop,
       offers: offers.map((offer) => ({
         ...offer,
@@ -166,4 +166,18 @@ class PeerEngine implements Engine {
     const seen = this.#accepted.get(only);
     return seen !== undefined && seen.atMs > statusAtMs ? seen : undefined;
   }
+}
+
+/** What its machine makes of a peer that can be reached. */
+function withMachine(
+  standing: Availability,
+  { conditions, withheld }: WorkReport,
+): Availability {
+  if (standing.kind === "unavailable") return standing;
+  if (withheld !== undefined) {
+    return { kind: "unavailable", reason: `It ${withheld}` };
+  }
+  return standing.kind === "available" && conditions?.ok === false
+    ? { kind: "degraded", reason: `It ${conditions.reasons.join("; ")}` }
+    : standing;
 }

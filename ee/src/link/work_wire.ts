@@ -1,5 +1,6 @@
 import {
   CAPABILITIES,
+  type MachineReading,
   MODEL_FEATURES,
   type NodeId,
   type Offer,
@@ -56,6 +57,42 @@ const offerSchema = z.object({
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
 });
 
+const clause = z.string().max(512);
+
+const conditionsSchema = z.object({
+  ok: z.boolean(),
+  reasons: z.array(clause).max(16),
+});
+
+// What one version does not know or cannot read is not known, and neutral.
+const number = z.number().nullable().catch(null);
+const flag = z.boolean().nullable().catch(null);
+const machineSchema = z.object(
+  {
+    temperatureCelsius: number,
+    isThrottled: flag,
+    isPowerCapped: flag,
+    isLowPower: flag,
+    isOnBattery: flag,
+    batteryShare: number,
+    clockShare: number,
+    cpuCount: number,
+    busyThreads: number,
+    ownBusyThreads: number,
+    load1: number,
+    ownLoad1: number,
+    memoryTotalBytes: number,
+    memoryAvailableBytes: number,
+    memoryPressure: z.enum(["normal", "high", "critical"]).nullable()
+      .catch(null),
+    diskBusyShare: number,
+    diskFreeBytes: number,
+    diskTotalBytes: number,
+    gpuBusyShare: number,
+    foreignGpuProcesses: number,
+  } satisfies Record<keyof MachineReading, z.ZodType>,
+);
+
 const reportSchema = z.object({
   engines: z.array(z.object({
     id: z.string().min(1).max(256),
@@ -63,6 +100,9 @@ const reportSchema = z.object({
   })).max(MAX_ENGINES),
   dispatchesSeen: z.record(z.string(), z.number().int().nonnegative())
     .transform(readDispatches),
+  machine: machineSchema.exactOptional(),
+  conditions: conditionsSchema.exactOptional(),
+  withheld: clause.exactOptional(),
 });
 
 /**

@@ -20,6 +20,8 @@ import { priorLoadTimeMs, priorRates } from "./prior_rates.ts";
 const DEVICE = "cpu";
 /** A load that outlasts its forecast is always nearly done. */
 const LEAST_REMAINING_MS = 100;
+/** When to ask again for a model that is greater than this machine's memory. */
+const MISFIT_RETRY_MS = 600_000;
 /** Below this part of a load its pace says nothing. */
 const TELLING_PROGRESS = 0.05;
 
@@ -167,12 +169,28 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
     };
   }
 
+  /** A model whose weights alone are more than all memory is not tried. */
+  #misfit(model: LocalModel): LoadState | null {
+    const totalBytes = this.#options.totalMemoryBytes?.() ?? null;
+    if (totalBytes === null || model.sizeBytes <= totalBytes) return null;
+    const gigabytes = (bytes: number) => (bytes / 1e9).toFixed(1);
+    return {
+      kind: "failed",
+      reason: `it has ${
+        gigabytes(model.sizeBytes)
+      } GB of weights, and this node may use ${
+        gigabytes(totalBytes)
+      } GB of memory`,
+      retryInMs: MISFIT_RETRY_MS,
+    };
+  }
+
   #loadState(model: LocalModel): LoadState {
     const status = this.#loaded.status(model);
     switch (status.state) {
       case "stopped":
       case "stopping":
-        return { kind: "cold" };
+        return this.#misfit(model) ?? { kind: "cold" };
       case "starting":
         return {
           kind: "loading",

@@ -30,7 +30,9 @@ export interface EmbeddedEngineOptions {
   /** Where it is made else. */
   readonly temporaryDir: string;
   /** Memory that a new model may take, in bytes. */
-  readonly freeMemoryBytes: () => number;
+  readonly freeMemoryBytes: () => number | Promise<number>;
+  /** All memory that there is, in bytes, or null where that is not known. */
+  readonly totalMemoryBytes?: () => number | null;
   /** Counts cores on the first load; `countPhysicalCores` unless given. */
   readonly countCores?: () => Promise<number>;
   /** Makes the client of a socket; `createUnixHttpClient` unless given. */

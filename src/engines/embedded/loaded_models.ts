@@ -194,7 +194,7 @@ export class LoadedModels implements AsyncDisposable {
     for (;;) {
       signal.throwIfAborted();
       const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
-      const freeBytes = freeMemoryBytes();
+      const freeBytes = await freeMemoryBytes();
       const fields = { model: model.name, freeBytes, neededBytes: needed };
       const victim = chooseVictim(freeBytes, needed, this.#residents(model));
       if (victim === null) {
