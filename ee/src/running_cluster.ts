@@ -24,6 +24,7 @@ import {
   type StatusQuery,
 } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
+import { AddressBook } from "./membership/address_book.ts";
 import { AdmissionOffice } from "./membership/admission_office.ts";
 import { Dialer, type Met } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
@@ -35,10 +36,6 @@ import {
   encodeStatus,
   type StatusMessage,
 } from "./membership/status_message.ts";
-import { createLocalPorts } from "./ssh/local_port.ts";
-import type { SshPeer } from "./ssh/ssh_command.ts";
-import { SshTunnels } from "./ssh/ssh_tunnels.ts";
-import { isWildcard, Whereabouts } from "./whereabouts.ts";
 
 /** Starts discovery; tests put another one in its place. */
 export type Discover = (
@@ -61,7 +58,7 @@ export class RunningCluster implements AsyncDisposable {
   readonly clusterId: string;
   readonly #options: RunningOptions;
   readonly #bootId: string;
-  readonly #places: Whereabouts;
+  readonly #book = new AddressBook();
   readonly #store: MemberStore;
   readonly #membership: Membership;
   readonly #office: AdmissionOffice;
@@ -69,8 +66,6 @@ export class RunningCluster implements AsyncDisposable {
   readonly #dialer: Dialer;
   readonly #stack = new AsyncDisposableStack();
   #server: LinkServer | null = null;
-  #tunnels: SshTunnels | null = null;
-  #discovery: Discovery | null = null;
 
   /**
    * Open the link and look for peers.
@@ -113,17 +108,10 @@ export class RunningCluster implements AsyncDisposable {
     this.#options = options;
     this.#bootId = entropy.uuid();
     this.#store = this.#stack.use(store);
-    this.#places = new Whereabouts({
-      config: host.config,
-      port: () => this.#port,
-      interfaces: () => this.#interfaces(),
-      usedInterfaces: () => this.#interfaces("used"),
-      callbackPort: (address) => this.#tunnels?.callbackPort(address),
-      isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
-    });
-    const { book } = this.#places;
     for (const [keyHash, addresses] of saved.addresses) {
-      for (const address of addresses.toReversed()) book.met(keyHash, address);
+      for (const address of addresses.toReversed()) {
+        this.#book.met(keyHash, address);
+      }
     }
     this.#membership = new Membership({
       self,
@@ -134,7 +122,7 @@ export class RunningCluster implements AsyncDisposable {
     this.#office = new AdmissionOffice({
       self,
       membership: this.#membership,
-      book,
+      book: this.#book,
       linkPort: () => this.#port,
       passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
         .map(({ admissionPassword }) => admissionPassword),
@@ -147,8 +135,8 @@ export class RunningCluster implements AsyncDisposable {
       credentials: identity,
       clock,
       log,
-      book,
-      question: (keyHash) => this.#question(keyHash),
+      book: this.#book,
+      question: () => this.#question(),
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
@@ -160,9 +148,7 @@ export class RunningCluster implements AsyncDisposable {
       dial: (addresses, signal) => this.#dial(addresses, signal),
       isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
       onMember: (keyHash, address) => {
-        if (this.#tunnels?.callbackPort(address) === undefined) {
-          book.hint(keyHash, address);
-        } else book.tunnel(keyHash, address);
+        this.#book.hint(keyHash, address);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       onOwnKey: (met, signal) => this.#checkClone(met, signal),
