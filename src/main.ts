@@ -39,6 +39,9 @@ const LONGEST_INPUT = 65_536;
 /** Variables that reach engine processes; a secret is in none of them. */
 const ENGINE_VARIABLES =
   /^(?:PATH|HOME|LANG|TMPDIR|DENO_DIR|XDG_CACHE_HOME|CUDA_.*|GGML_.*)$/;
+/** Variables that ssh may see: its configuration and the user's agent hang on them. */
+const TOOL_VARIABLES =
+  /^(?:PATH|HOME|LANG|USER|LOGNAME|TMPDIR|XDG_RUNTIME_DIR|SSH_AUTH_SOCK)$/;
 
 /**
  * Run the program to its end.
@@ -100,7 +103,8 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         platform,
         log,
         version: settings.version,
-        engineEnv: engineEnv(),
+        engineEnv: environmentOf(ENGINE_VARIABLES),
+        toolEnv: environmentOf(TOOL_VARIABLES),
         temporaryDir: Deno.env.get("TMPDIR") ?? "/tmp",
         freeMemoryBytes: () => Deno.systemMemoryInfo().available,
         residentBytes: () => Deno.memoryUsage().rss,
@@ -190,11 +194,9 @@ function operatingSystem(): "linux" | "darwin" | "other" {
   return os === "linux" || os === "darwin" ? os : "other";
 }
 
-function engineEnv(): Record<string, string> {
+function environmentOf(allowed: RegExp): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(Deno.env.toObject()).filter(([name]) =>
-      ENGINE_VARIABLES.test(name)
-    ),
+    Object.entries(Deno.env.toObject()).filter(([name]) => allowed.test(name)),
   );
 }
 

@@ -35,6 +35,8 @@ export interface NodeOptions {
   readonly version: string;
   /** Variables that engine processes may see; nothing else reaches them. */
   readonly engineEnv: Readonly<Record<string, string>>;
+  /** Variables that programs of the system may see which the cluster starts, as ssh. */
+  readonly toolEnv?: Readonly<Record<string, string>>;
   /** Folder for temporary files of this machine. */
   readonly temporaryDir: string;
   /** Memory that a new model could use, in bytes. */
@@ -185,6 +187,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         stateDir: `${config.dataDir}/cluster`,
         router,
         machine: sensors,
+        toolEnv: options.toolEnv ?? {},
       },
       platform,
     }),

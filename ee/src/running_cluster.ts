@@ -9,7 +9,9 @@ import {
 } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
 import { AdmissionDesk } from "./admission/admission_desk.ts";
+import { encodeCallBack, tryDial } from "./doctor/call_back.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
+import type { KeyHash } from "./identity/key_hash.ts";
 import type { ClusterKeys } from "./identity/cluster_keys.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import { dialLink } from "./link/dial.ts";
@@ -24,7 +26,6 @@ import {
   type StatusQuery,
 } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
-import { AddressBook } from "./membership/address_book.ts";
 import { AdmissionOffice } from "./membership/admission_office.ts";
 import { Dialer, type Met } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
@@ -36,6 +37,13 @@ import {
   encodeStatus,
   type StatusMessage,
 } from "./membership/status_message.ts";
+import { createLocalPorts } from "./ssh/local_port.ts";
+import type { SshPeer } from "./ssh/ssh_command.ts";
+import { SshTunnels } from "./ssh/ssh_tunnels.ts";
+import { isWildcard, Whereabouts } from "./whereabouts.ts";
+
+/** A dial back is an answer to somebody who waits. */
+const CALL_BACK_LIMIT_MS = 2000;
 
 /** Starts discovery; tests put another one in its place. */
 export type Discover = (
@@ -58,14 +66,17 @@ export class RunningCluster implements AsyncDisposable {
   readonly clusterId: string;
   readonly #options: RunningOptions;
   readonly #bootId: string;
-  readonly #book = new AddressBook();
+  readonly #places: Whereabouts;
   readonly #store: MemberStore;
   readonly #membership: Membership;
   readonly #office: AdmissionOffice;
   readonly #peers: Peers;
   readonly #dialer: Dialer;
   readonly #stack = new AsyncDisposableStack();
+  readonly #life = new AbortController();
   #server: LinkServer | null = null;
+  #tunnels: SshTunnels | null = null;
+  #discovery: Discovery | null = null;
 
   /**
    * Open the link and look for peers.
@@ -108,10 +119,17 @@ export class RunningCluster implements AsyncDisposable {
     this.#options = options;
     this.#bootId = entropy.uuid();
     this.#store = this.#stack.use(store);
+    this.#places = new Whereabouts({
+      config: host.config,
+      port: () => this.#port,
+      interfaces: () => this.#interfaces(),
+      usedInterfaces: () => this.#interfaces("used"),
+      callbackPort: (address) => this.#tunnels?.callbackPort(address),
+      isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
+    });
+    const { book } = this.#places;
     for (const [keyHash, addresses] of saved.addresses) {
-      for (const address of addresses.toReversed()) {
-        this.#book.met(keyHash, address);
-      }
+      for (const address of addresses.toReversed()) book.met(keyHash, address);
     }
     this.#membership = new Membership({
       self,
@@ -122,7 +140,7 @@ export class RunningCluster implements AsyncDisposable {
     this.#office = new AdmissionOffice({
       self,
       membership: this.#membership,
-      book: this.#book,
+      book,
       linkPort: () => this.#port,
       passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
         .map(({ admissionPassword }) => admissionPassword),
@@ -135,8 +153,8 @@ export class RunningCluster implements AsyncDisposable {
       credentials: identity,
       clock,
       log,
-      book: this.#book,
-      question: () => this.#question(),
+      book,
+      question: (keyHash) => this.#question(keyHash),
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
@@ -148,7 +166,9 @@ export class RunningCluster implements AsyncDisposable {
       dial: (addresses, signal) => this.#dial(addresses, signal),
       isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
       onMember: (keyHash, address) => {
-        this.#book.hint(keyHash, address);
+        if (this.#tunnels?.callbackPort(address) === undefined) {
+          book.hint(keyHash, address);
+        } else book.tunnel(keyHash, address);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       onOwnKey: (met, signal) => this.#checkClone(met, signal),
@@ -165,12 +185,6 @@ export class RunningCluster implements AsyncDisposable {
 
   members(): readonly MemberView[] {
     const { host, identity } = this.#options;
-    const { advertise, linkHost } = host.config;
-    const hosts = advertise.length > 0
-      ? advertise
-      : isWildcard(linkHost)
-      ? []
-      : [linkHost];
     return [
       {
         ...host.node,
@@ -179,34 +193,37 @@ export class RunningCluster implements AsyncDisposable {
         ...machineOf(host.machine?.conditions(), host.machine?.reading()),
         health: withConditions("healthy", host.machine?.conditions()),
         draining: host.router.report().draining ?? false,
-        addresses: hosts.map((one) =>
-          formatAddress({ host: one, port: this.#port })
-        ),
+        addresses: this.#places.own(),
       },
-      ...this.#peers.list().map(({ channel, monitor, row }): MemberView => ({
-        ...machineOf(
-          monitor.held?.status.work.conditions,
-          monitor.held?.status.work.machine,
-        ),
-        id: row.id,
-        name: monitor.name,
-        self: false,
-        health: withConditions(
-          monitor.health.state,
-          monitor.held?.status.work.conditions,
-        ),
-        draining: monitor.held?.status.draining ?? false,
-        addresses: addressesOf(
-          channel.address,
-          this.#book.candidates(row.keyHash),
-        ),
-        version: monitor.held?.status.version ?? null,
-      })),
+      ...this.#peers.list().map((peer): MemberView => this.#view(peer)),
     ];
+  }
+
+  #view(peer: Peer): MemberView {
+    const { monitor, row } = peer;
+    const note = this.#places.note(row.keyHash);
+    return {
+      ...machineOf(
+        monitor.held?.status.work.conditions,
+        monitor.held?.status.work.machine,
+      ),
+      id: row.id,
+      name: monitor.name,
+      self: false,
+      health: withConditions(
+        monitor.health.state,
+        monitor.held?.status.work.conditions,
+      ),
+      draining: monitor.held?.status.draining ?? false,
+      addresses: this.#places.ofPeer(peer),
+      ...(note === null ? {} : { note }),
+      version: monitor.held?.status.version ?? null,
+    };
   }
 
   /** Says goodbye first, then stops to ask, then closes what is open. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#life.abort(new DOMException("The node is stopping", "AbortError"));
     await this.#stack.disposeAsync();
   }
 
@@ -237,6 +254,7 @@ export class RunningCluster implements AsyncDisposable {
         member: (keyHash) => this.#membership.memberOf(keyHash),
         admission: desk,
         status: (caller, query) => this.#status(caller, query),
+        callBack: (caller, query) => this.#callBack(caller, query),
         serve: (engine, attempt, signal) =>
           this.#serve(engine, attempt, signal),
       }),
@@ -247,10 +265,15 @@ export class RunningCluster implements AsyncDisposable {
     this.#stack.use(this.#peers);
     this.#stack.use(this.#dialer);
     this.#follow();
+    const sshPeers: SshPeer[] = [];
     for (const peer of config.peers) {
-      this.#dialer.add(`static ${formatAddress(peer)}`, "static", [peer]);
+      if (peer.kind === "ssh") sshPeers.push(peer);
+      else {
+        this.#dialer.add(`static ${formatAddress(peer)}`, "static", [peer]);
+      }
     }
-    this.#stack.use(
+    this.#openTunnels(sshPeers);
+    this.#discovery = this.#stack.use(
       await discover({
         // A link bound to one address is announced where that address is.
         interfaces: config.mdnsInterfaces ??
@@ -263,6 +286,32 @@ export class RunningCluster implements AsyncDisposable {
         onSighting: (sighting) => this.#onSighting(sighting),
       }),
     );
+  }
+
+  #openTunnels(peers: readonly SshPeer[]): void {
+    const { host, platform } = this.#options;
+    if (peers.length === 0) return;
+    this.#tunnels = this.#stack.use(
+      new SshTunnels(peers, {
+        ownLink: this.#places.ownLink(),
+        clock: platform.clock,
+        log: host.log.child("ssh"),
+        processes: platform.processes,
+        ports: createLocalPorts(),
+        env: host.toolEnv ?? {},
+        onUp: (name, address) => this.#dialer.add(name, "static", [address]),
+        onDown: (name, address) => {
+          this.#dialer.drop(name);
+          this.#places.book.closeTunnel(address);
+        },
+      }),
+    );
+  }
+
+  #interfaces(use?: "used") {
+    return (this.#discovery?.interfaces() ?? [])
+      .filter((one) => use === undefined || one.use === use)
+      .map(({ one }) => one);
   }
 
   #onSighting(sighting: Sighting): void {
@@ -283,57 +332,56 @@ export class RunningCluster implements AsyncDisposable {
       this.#dialer.add(name, "sighting", addresses);
       return;
     }
-    for (const address of addresses.toReversed()) {
-      this.#book.hint(keyHash, address);
-    }
+    this.#places.book.sighted(keyHash, addresses);
     const peer = this.#peers.get(keyHash);
     if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
   }
 
-  #status(
-    { address, keyHash }: LinkCaller,
-    { linkPort, rowsDigest }: StatusQuery,
-  ): Uint8Array {
+  #status(caller: LinkCaller, query: StatusQuery): Uint8Array {
     const { host } = this.#options;
-    if (linkPort !== null) {
-      this.#book.hint(keyHash, { host: address, port: linkPort });
-    }
+    const { keyHash } = caller;
+    this.#places.heard(caller, query);
     const peer = this.#peers.get(keyHash);
     if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
-    const overLoopback = isLoopback(address);
     return encodeStatus({
       version: host.node.version,
       bootId: this.#bootId,
       name: host.node.name,
       linkPort: this.#port,
       draining: host.router.report().draining ?? false,
-      rows: rowsDigest === this.#membership.digest
+      rows: query.rowsDigest === this.#membership.digest
         ? []
         : this.#membership.rows(),
-      addresses: this.#peers.list().filter(({ row }) => row.keyHash !== keyHash)
-        .map(({ row }) => ({
-          keyHash: row.keyHash,
-          addresses: this.#book.passOn(row.keyHash, overLoopback),
-        })),
+      addresses: this.#places.passOn(
+        caller,
+        query,
+        this.#peers.list().map(({ row }) => row.keyHash)
+          .filter((other) => other !== keyHash),
+      ),
       work: host.router.report(),
     });
   }
 
+  /** Dial a member where it says that it is, and tell it what came of it. */
+  async #callBack(
+    { address, keyHash }: LinkCaller,
+    { callback, linkPort }: StatusQuery,
+  ): Promise<Uint8Array> {
+    const { identity, platform: { clock } } = this.#options;
+    const target = callback === undefined
+      ? linkPort === null ? null : { host: address, port: linkPort }
+      : callback === null
+      ? null
+      : { host: "127.0.0.1", port: callback };
+    using deadline = clock.deadline(CALL_BACK_LIMIT_MS, this.#life.signal);
+    const means = { clock, credentials: identity };
+    const dial = await tryDial(target, keyHash, means, deadline.signal);
+    return encodeCallBack(dial, clock);
+  }
+
   #onStatus(peer: Peer, status: StatusMessage): void {
-    const { identity } = this.#options;
     this.#membership.merge(status.rows, peer.monitor.name);
-    const here = isLoopback(peer.channel.address?.host ?? "");
-    for (const { addresses, keyHash } of status.addresses) {
-      if (keyHash === identity.keyHash || keyHash === peer.row.keyHash) {
-        continue;
-      }
-      if (this.#membership.memberOf(keyHash) === undefined) continue;
-      for (const address of addresses) {
-        if (here || !isLoopback(address.host)) {
-          this.#book.hint(keyHash, address);
-        }
-      }
-    }
+    this.#places.learn(peer, status);
   }
 
   #serve: Router["serve"] = (engine, attempt, signal) => {
@@ -380,10 +428,14 @@ export class RunningCluster implements AsyncDisposable {
   ): Promise<void> {
     const { host, platform } = this.#options;
     const { clock } = platform;
-    const { status } = await fetchStatus(channel, this.#question(), {
-      clock,
-      signal,
-    });
+    const { status } = await fetchStatus(
+      channel,
+      this.#question(channel.keyHash),
+      {
+        clock,
+        signal,
+      },
+    );
     if (status.bootId === this.#bootId) return;
     host.log.error(
       "Another running node holds this node's identity, as after copying a disk; run `covey identity reset` on one of the two",
@@ -391,14 +443,18 @@ export class RunningCluster implements AsyncDisposable {
     );
   }
 
-  #question() {
-    return { linkPort: this.#port, rowsDigest: this.#membership.digest };
+  #question(keyHash: KeyHash) {
+    return {
+      linkPort: this.#port,
+      rowsDigest: this.#membership.digest,
+      callback: this.#places.callback(keyHash),
+    };
   }
 
   #follow(): void {
     for (const keyHash of this.#peers.follow(this.#membership.peers())) {
       this.#server?.expel(keyHash);
-      this.#book.forget(keyHash);
+      this.#places.forget(keyHash);
     }
     this.#save();
   }
@@ -408,7 +464,7 @@ export class RunningCluster implements AsyncDisposable {
     this.#store.save({
       rows,
       addresses: new Map(
-        rows.map(({ keyHash }) => [keyHash, this.#book.metAt(keyHash)]),
+        rows.map(({ keyHash }) => [keyHash, this.#places.book.metAt(keyHash)]),
       ),
     });
   }
@@ -422,16 +478,4 @@ function machineOf(
     ...(conditions === undefined ? {} : { conditions }),
     ...(machine === undefined ? {} : { machine }),
   };
-}
-
-function isWildcard(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
-}
-
-function addressesOf(
-  inUse: LinkAddress | null,
-  others: readonly LinkAddress[],
-): readonly string[] {
-  const all = inUse === null ? others : [inUse, ...others];
-  return [...new Set(all.map(formatAddress))];
 }

@@ -48,6 +48,8 @@ class FakeLan {
     this.#nodes.set(nodeId, { port, onSighting });
     return Promise.resolve({
       state: () => [],
+      interfaces: () => [],
+      test: () => Promise.resolve([]),
       refresh() {},
       [Symbol.asyncDispose]: () => {
         this.#nodes.delete(nodeId);

@@ -22,6 +22,8 @@ export interface Host {
     readonly id: NodeId;
     readonly name: string;
     readonly version: string;
+    /** What it is for; absent for a node. */
+    readonly role?: "node" | "controller";
   };
   /** What the operator said of the cluster. */
   readonly config: ClusterConfig;
@@ -31,6 +33,8 @@ export interface Host {
   readonly router: Pick<Router, "serve" | "report">;
   /** The machine this node is on; unset where nobody watches it. */
   readonly machine?: Machine;
+  /** Variables that programs of the system may see which the cluster starts; none of them is a secret. */
+  readonly toolEnv?: Readonly<Record<string, string>>;
 }
 
 /** What an operator can ask of the cluster code. */

@@ -1,9 +1,18 @@
 import type { Log, NodeId } from "@covey/core/domain";
 import type { Clock, Entropy } from "@covey/core/platform";
-import { chooseInterfaces, type NetworkInterface } from "./net/interface.ts";
+import {
+  chooseInterfaces,
+  explainChoice,
+  type InterfaceUse,
+  type NetworkInterface,
+} from "./net/interface.ts";
 import { canonicalAddress, type IpFamily } from "./net/ip_address.ts";
 import type { OpenMulticastSocket } from "./net/multicast_socket.ts";
-import { InterfaceService, type SpotView } from "./interface_service.ts";
+import {
+  type EchoView,
+  InterfaceService,
+  type SpotView,
+} from "./interface_service.ts";
 import { Naming } from "./naming.ts";
 import type { Sighting } from "./sighting.ts";
 import { SightingCache } from "./sighting_cache.ts";
@@ -48,9 +57,18 @@ export type DiscoveryState =
     | { readonly state: "degraded"; readonly reason: string }
   );
 
+/** What the test of one socket found. */
+export interface InterfaceTest extends EchoView {
+  readonly interface: string;
+}
+
 /** Finds nodes on the link and lets them find this one. Disposing it says goodbye. */
 export interface Discovery extends AsyncDisposable {
   state(): readonly DiscoveryState[];
+  /** All interfaces of the machine as last seen, and which are used. */
+  interfaces(): readonly InterfaceUse[];
+  /** Send to the group on each used interface and listen for it, for at most 1 s. */
+  test(): Promise<readonly InterfaceTest[]>;
   /** Ask again now, and look at the interfaces. */
   refresh(): void;
 }
@@ -78,6 +96,7 @@ class LanDiscovery implements Discovery {
   readonly #cache: SightingCache;
   readonly #services = new Map<string, InterfaceService>();
   #missing: readonly string[] = [];
+  #uses: readonly InterfaceUse[] = [];
   #listFailure: string | null = null;
   #conflictToldMs = -Infinity;
   #timers: Disposable[] = [];
@@ -128,6 +147,17 @@ class LanDiscovery implements Discovery {
     return [...unlisted, ...lost, ...spots];
   }
 
+  interfaces(): readonly InterfaceUse[] {
+    return this.#uses;
+  }
+
+  async test(): Promise<readonly InterfaceTest[]> {
+    const tests = [...this.#services].map(async ([name, service]) =>
+      (await service.testSpots()).map((one) => ({ ...one, interface: name }))
+    );
+    return (await Promise.all(tests)).flat();
+  }
+
   refresh(): void {
     for (const service of this.#services.values()) service.askAgain();
     void this.#poll();
@@ -172,7 +202,9 @@ class LanDiscovery implements Discovery {
       return;
     }
     this.#listFailure = null;
-    const { chosen, missing } = chooseInterfaces(all, this.#options.interfaces);
+    const { interfaces } = this.#options;
+    const { chosen, missing } = chooseInterfaces(all, interfaces);
+    this.#uses = explainChoice(all, interfaces);
     for (const name of missing) {
       if (!this.#missing.includes(name)) {
         log.warn("Discovery: no such interface or address now", { name });

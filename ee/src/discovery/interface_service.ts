@@ -10,6 +10,7 @@ import {
   multicastAddress,
   type NetworkInterface,
 } from "./net/interface.ts";
+import { MulticastEcho } from "./multicast_echo.ts";
 import type { IpFamily } from "./net/ip_address.ts";
 import type { Endpoint, OpenMulticastSocket } from "./net/multicast_socket.ts";
 import { Querier } from "./querier.ts";
@@ -41,6 +42,14 @@ export interface SpotView {
   readonly degradedReason: string | null;
 }
 
+/** What a test of one socket found. */
+export interface EchoView extends SpotView {
+  /** Whether what was sent to the group came back to this very socket. */
+  readonly heardOwn: boolean;
+  /** Time since another machine was last heard in this family, or null. */
+  readonly heardOthersAgoMs: number | null;
+}
+
 interface Spot {
   readonly family: IpFamily;
   /** Changes with whatever makes another socket necessary. */
@@ -60,6 +69,9 @@ export class InterfaceService {
   readonly #spots = new Map<IpFamily, Spot>();
   readonly #querier: Querier;
   readonly #reported = new Set<string>();
+  readonly #echo = new MulticastEcho();
+  /** When another machine was last heard, by family; monotonic. */
+  readonly #heardMs = new Map<IpFamily, number>();
   #place: Place | null = null;
 
   constructor(ports: InterfaceServicePorts) {
@@ -137,6 +149,31 @@ export class InterfaceService {
       isAnnounced: responder.state === "announced",
       degradedReason: channel.degradedReason,
     }));
+  }
+
+  /** Test each socket: whether it hears itself, and when it heard others. */
+  async testSpots(): Promise<readonly EchoView[]> {
+    const { clock, entropy } = this.#ports;
+    const tested = await Promise.all(
+      [...this.#spots.values()].map((spot) =>
+        this.#echo.run({
+          clock,
+          entropy,
+          send: (message) => spot.channel.send(message),
+        }).then((heardOwn) => [spot.family, heardOwn] as const)
+      ),
+    );
+    const heardOwn = new Map(tested);
+    return this.views().map((view) => {
+      const heardMs = this.#heardMs.get(view.family);
+      return {
+        ...view,
+        heardOwn: heardOwn.get(view.family) ?? false,
+        heardOthersAgoMs: heardMs === undefined
+          ? null
+          : clock.monotonic() - heardMs,
+      };
+    });
   }
 
   /** Ask for others now. */
@@ -226,10 +263,22 @@ export class InterfaceService {
     // sender's address says whether this one is meant (RFC 6762, 11).
     if (place === null || !isOnLink(place.one, from.address)) return;
     if (message.kind === "response" && from.port !== MDNS_PORT) return;
+    this.#note(place.one, message, from);
     responder.hear(message, from);
     if (message.kind === "query") return;
     const nowMs = this.#ports.clock.monotonic();
     this.#ports.onSightings(this.#ports.cache.hear(message, place.one, nowMs));
+  }
+
+  #note(one: NetworkInterface, message: DnsMessage, from: Endpoint): void {
+    const own = one.addresses.find(({ address }) => address === from.address);
+    if (own !== undefined) this.#echo.hear(message);
+    else {
+      this.#heardMs.set(
+        from.address.includes(":") ? "IPv6" : "IPv4",
+        this.#ports.clock.monotonic(),
+      );
+    }
   }
 
   #records(): OwnRecords {

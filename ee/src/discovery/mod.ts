@@ -9,12 +9,15 @@ export {
   type Discovery,
   type DiscoveryOptions,
   type DiscoveryState,
+  type InterfaceTest,
 } from "./discovery.ts";
 export type {
   InterfaceAddress,
   InterfaceKind,
+  InterfaceUse,
   NetworkInterface,
 } from "./net/interface.ts";
+export { chooseInterfaces, explainChoice } from "./net/interface.ts";
 export {
   createDenoInterfaces,
   type ListedAddress,

@@ -24,6 +24,8 @@ const ATTEMPTS = "/covey/1/attempts/";
 export const ADMISSION_PATH = "/covey/1/admission";
 /** Path of a member's status. */
 export const STATUS_PATH = "/covey/1/status";
+/** Path where a member asks to be dialled back. */
+export const CALL_BACK_PATH = "/covey/1/callback";
 
 /** Who sent a request, as TLS proved it. */
 export interface LinkCaller {
@@ -37,6 +39,11 @@ export interface StatusQuery {
   readonly member: NodeId;
   /** The link port the sender states, or null. */
   readonly linkPort: number | null;
+  /**
+   * Port on this machine's loopback where a tunnel leads back to the sender;
+   * null where its tunnel has no way back, undefined where it comes over none.
+   */
+  readonly callback: number | null | undefined;
   /** Digest of the rows the sender has, or null. */
   readonly rowsDigest: string | null;
 }
@@ -57,6 +64,8 @@ export interface LinkServerOptions {
   };
   /** The status as JSON. */
   status(caller: LinkCaller, query: StatusQuery): Uint8Array;
+  /** Dial the sender back; what came of it, as JSON. */
+  callBack(caller: LinkCaller, query: StatusQuery): Promise<Uint8Array>;
   readonly serve: Router["serve"];
 }
 
@@ -222,6 +231,10 @@ export class LinkServer implements AsyncDisposable {
       const word = await this.#withdrawable.withdraw(withdrawn, member);
       return reply(response, new TextEncoder().encode(word), "text/plain");
     }
+    if (request.method === "POST" && path === CALL_BACK_PATH) {
+      const query = statusQuery(request, member);
+      return reply(response, await this.#options.callBack(caller, query));
+    }
     if (request.method === "POST" && path.startsWith(ATTEMPTS)) {
       const engine = decodeEngine(path.slice(ATTEMPTS.length));
       return await this.#attempt(request, response, { member, engine });
@@ -285,13 +298,19 @@ function nameOf(socket: Socket): string {
 }
 
 function statusQuery(request: IncomingMessage, member: NodeId): StatusQuery {
-  const port = Number(request.headers["x-covey-link-port"]);
+  const callback = request.headers["x-covey-callback"];
   const digest = request.headers["x-covey-rows"];
   return {
     member,
-    linkPort: Number.isInteger(port) && port > 0 && port < 65536 ? port : null,
+    linkPort: portOf(request.headers["x-covey-link-port"]),
+    callback: callback === undefined ? undefined : portOf(callback),
     rowsDigest: typeof digest === "string" ? digest.slice(0, 64) : null,
   };
+}
+
+function portOf(text: string | readonly string[] | undefined): number | null {
+  const port = typeof text === "string" ? Number(text) : NaN;
+  return Number.isInteger(port) && port > 0 && port < 65536 ? port : null;
 }
 
 function decodeEngine(text: string): string | undefined {

@@ -1,5 +1,6 @@
 import type { Engine, Log, NodeId } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
+import type { KeyHash } from "../identity/key_hash.ts";
 import type { LinkCredentials } from "../link/dial.ts";
 import { MemberChannel } from "../link/member_channel.ts";
 import { PeerEngines } from "../link/peer_engine.ts";
@@ -17,7 +18,7 @@ export interface PeerOptions {
   readonly log: Log;
   readonly book: AddressBook;
   /** What this node says when it asks for a status. */
-  question(): StatusQuestion;
+  question(keyHash: KeyHash): StatusQuestion;
   onStatus(peer: Peer, status: StatusMessage): void;
   /** The key answered at an address where it was not met before. */
   onMet(): void;
@@ -49,7 +50,10 @@ export class Peer implements AsyncDisposable {
       log,
       name: row.name,
       poll: (signal) =>
-        fetchStatus(this.channel, options.question(), { clock, signal }),
+        fetchStatus(this.channel, options.question(row.keyHash), {
+          clock,
+          signal,
+        }),
       lastHeardMs: () => this.channel.lastHeardMs,
       onStatus: (status) => options.onStatus(this, status),
       onOffline: () => this.channel.breakOff("The member is off line"),

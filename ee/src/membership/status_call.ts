@@ -21,6 +21,24 @@ export interface Polled {
 export interface StatusQuestion {
   readonly linkPort: number;
   readonly rowsDigest: string;
+  /**
+   * Port on the member's loopback where a tunnel leads back to this node; null
+   * where the tunnel has no way back, undefined where there is no tunnel.
+   */
+  readonly callback: number | null | undefined;
+}
+
+/** The question as headers. */
+export function questionHeaders(
+  { callback, linkPort, rowsDigest }: StatusQuestion,
+): Readonly<Record<string, string>> {
+  return {
+    "x-covey-link-port": String(linkPort),
+    "x-covey-rows": rowsDigest,
+    ...(callback === undefined
+      ? {}
+      : { "x-covey-callback": String(callback ?? "none") }),
+  };
 }
 
 /**
@@ -40,10 +58,7 @@ export async function fetchStatus(
     const exchange = await channel.request({
       method: "GET",
       path: STATUS_PATH,
-      headers: {
-        "x-covey-link-port": String(question.linkPort),
-        "x-covey-rows": question.rowsDigest,
-      },
+      headers: questionHeaders(question),
       headLimitMs: POLL_LIMIT_MS,
       signal: deadline.signal,
     });

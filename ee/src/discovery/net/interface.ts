@@ -79,6 +79,35 @@ export function chooseInterfaces(
   return { chosen: [...chosen.values()], missing };
 }
 
+/** Whether an interface is used, and if not, why. */
+export interface InterfaceUse {
+  readonly one: NetworkInterface;
+  readonly use: "used" | "no_address" | "not_named" | "kind";
+}
+
+/**
+ * Say of every interface whether `chooseInterfaces` takes it, and why not.
+ *
+ * @param all Interfaces of this machine.
+ * @param named Names or addresses, or null.
+ */
+export function explainChoice(
+  all: readonly NetworkInterface[],
+  named: readonly string[] | null,
+): readonly InterfaceUse[] {
+  const { chosen } = chooseInterfaces(all, named);
+  return all.map((one) => ({
+    one,
+    use: chosen.some(({ name }) => name === one.name)
+      ? "used"
+      : one.addresses.length === 0
+      ? "no_address"
+      : named === null
+      ? "kind"
+      : "not_named",
+  }));
+}
+
 /**
  * Address that multicast of a family goes out from.
  *
