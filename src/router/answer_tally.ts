@@ -18,6 +18,11 @@ export class AnswerTally {
     this.#finish = facts.finish ?? this.#finish;
   }
 
+  /** Chunks that brought any output, mostly a token each. */
+  get contentEvents(): number {
+    return this.#contentEvents;
+  }
+
   /** As the engine counted them, else one for each event with content. */
   get outputTokens(): number {
     return this.#usage?.outputTokens ?? this.#timings?.outputTokens ??

@@ -28,11 +28,36 @@ export function demandOf(
     inputCount: request.inputCount,
     needs: request.needs,
     expected: decodes(request.capability)
-      ? (lengths.find(request.model) ?? new OutputLengths()).expected(
-        request.maxOutputTokens,
-        priorTokens(model, engines),
-      )
+      ? (lengths.find(request.model, request.client) ?? new OutputLengths())
+        .expected(
+          request.maxOutputTokens,
+          priorTokens(model, engines),
+        )
       : { meanTokens: 0, medianTokens: 0 },
+  };
+}
+
+/**
+ * What is left to do of a request that another engine began to answer.
+ *
+ * @param whole The whole request.
+ * @param resume What is there of the answer, and the weights that wrote it.
+ */
+export function demandOfRest(
+  whole: Demand,
+  resume: { readonly tokens: number; readonly root: string },
+): Demand {
+  const { meanTokens, medianTokens } = whole.expected;
+  return {
+    ...whole,
+    promptTokens: whole.promptTokens + resume.tokens,
+    needs: [...whole.needs, "resume"],
+    root: resume.root,
+    expected: {
+      ...whole.expected,
+      meanTokens: Math.max(1, meanTokens - resume.tokens),
+      medianTokens: Math.max(1, medianTokens - resume.tokens),
+    },
   };
 }
 

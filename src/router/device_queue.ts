@@ -12,6 +12,8 @@ export interface QueueEntry {
   readonly expectedMs: number;
   /** Sequences that the device may run side by side when this one is among them. */
   readonly slots: number;
+  /** What is left of it once it runs, or null for its expected work less what it has run. */
+  leftMs?(): number | null;
   /** Called once, when it has its slot; perhaps before `enter` returns. */
   onSlot(): void;
 }
@@ -21,6 +23,8 @@ export interface QueuePlace {
   readonly state: "waiting" | "running" | "left";
   /** Sequences that ran side by side since it got its slot, on average, itself included. */
   readonly meanConcurrency: number;
+  /** Integral of the sequences that run on the device over time, in milliseconds. */
+  readonly concurrencyMs: number;
   /** Replace its expected work, counted from now. */
   expect(ms: number): void;
   /** Leave the queue, or give the slot back. */
@@ -181,6 +185,10 @@ class Place implements QueuePlace {
     return (this.#owner.runMs() - this.#runMsAtStart) / ranMs;
   }
 
+  get concurrencyMs(): number {
+    return this.#owner.runMs();
+  }
+
   start(nowMs: number): void {
     this.#state = "running";
     this.#startedAtMs = nowMs;
@@ -194,7 +202,7 @@ class Place implements QueuePlace {
   }
 
   leftMs(nowMs: number): number {
-    return Math.max(
+    return this.entry.leftMs?.() ?? Math.max(
       this.#expectedEndMs - nowMs,
       OVERDUE_SHARE * (nowMs - this.#startedAtMs),
     );

@@ -11,6 +11,8 @@ export class HeldAttempt {
   readonly slot: Promise<void>;
   /** Whether the engine was asked and has not let go. */
   engaged = false;
+  /** What is left of it, where its progress shows that; else null. */
+  leftMs: () => number | null = () => null;
   readonly #asked: AbortSignal;
   readonly #control = new AbortController();
   readonly #onAbort = () => this.end(this.#asked.reason);
@@ -44,9 +46,21 @@ export class HeldAttempt {
     return this.#place?.meanConcurrency ?? 1;
   }
 
+  /** Integral of the sequences that run on its device over time. */
+  get concurrencyMs(): number {
+    return this.#place?.concurrencyMs ?? 0;
+  }
+
   /** Take a place in a queue. */
-  enter(queue: DeviceQueue, entry: Omit<QueueEntry, "onSlot">): void {
-    this.#place = queue.enter({ ...entry, onSlot: () => this.#resolveSlot() });
+  enter(
+    queue: DeviceQueue,
+    entry: Omit<QueueEntry, "onSlot" | "leftMs">,
+  ): void {
+    this.#place = queue.enter({
+      ...entry,
+      onSlot: () => this.#resolveSlot(),
+      leftMs: () => this.leftMs(),
+    });
     if (this.#asked.aborted) this.#onAbort();
     else this.#asked.addEventListener("abort", this.#onAbort, { once: true });
   }

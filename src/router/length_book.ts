@@ -2,15 +2,32 @@ import { modelKey } from "./model_name.ts";
 import { OutputLengths } from "./output_length.ts";
 
 const MOST_MODELS = 1024;
+/** A client's own lengths take a few kilobytes. */
+const MOST_CLIENTS = 256;
+/** Fewer answers than this say less of a client than those of all. */
+const LEAST_ANSWERS = 8;
 
-/** Output lengths per model, of the answers that came through this entry node. */
+/** Output lengths per model, and per model and client, of the answers that passed here. */
 export class LengthBook {
-  /** Least recently observed first. */
+  /** Each least recently observed first. */
   readonly #models = new Map<string, OutputLengths>();
+  readonly #clients = new Map<string, OutputLengths>();
 
-  /** The lengths of a model under any spelling of its name, or undefined before its first answer. */
-  find(model: string): OutputLengths | undefined {
-    return this.#models.get(modelKey(model));
+  /**
+   * The lengths to reckon with.
+   *
+   * @param model The model, under any spelling.
+   * @param client Whose request it is: its own lengths count where there are enough.
+   * @returns Undefined before the model's first answer.
+   */
+  find(model: string, client?: string): OutputLengths | undefined {
+    const key = modelKey(model);
+    const own = client === undefined
+      ? undefined
+      : this.#clients.get(`${key} ${client}`);
+    return own !== undefined && own.observations >= LEAST_ANSWERS
+      ? own
+      : this.#models.get(key);
   }
 
   /**
@@ -19,17 +36,30 @@ export class LengthBook {
    * @param model The model, under any spelling.
    * @param tokens Output tokens.
    * @param cut Whether it ended before the model was done.
+   * @param client Whose request it was.
    */
-  observe(model: string, tokens: number, cut: boolean): void {
+  observe(model: string, tokens: number, cut: boolean, client?: string): void {
     const key = modelKey(model);
-    const lengths = this.#models.get(key) ?? new OutputLengths();
-    lengths.observe(tokens, cut);
-    this.#models.delete(key);
-    this.#models.set(key, lengths);
-    if (this.#models.size <= MOST_MODELS) return;
-    for (const oldest of this.#models.keys()) {
-      this.#models.delete(oldest);
-      return;
-    }
+    note(this.#models, MOST_MODELS, key, tokens, cut);
+    if (client === undefined) return;
+    note(this.#clients, MOST_CLIENTS, `${key} ${client}`, tokens, cut);
+  }
+}
+
+function note(
+  books: Map<string, OutputLengths>,
+  most: number,
+  key: string,
+  tokens: number,
+  cut: boolean,
+): void {
+  const lengths = books.get(key) ?? new OutputLengths();
+  lengths.observe(tokens, cut);
+  books.delete(key);
+  books.set(key, lengths);
+  if (books.size <= most) return;
+  for (const oldest of books.keys()) {
+    books.delete(oldest);
+    return;
   }
 }

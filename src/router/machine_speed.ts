@@ -29,25 +29,31 @@ export function ratesAt(rates: Rates, factor: number): Rates {
  * @param seen What the answer showed.
  * @param offer The model as published when the answer got its slot.
  * @param speed What the machine's state does to speed, or null where the engine does not run on it.
+ * @param nowMs Monotonic time.
  */
 export function learnFrom(
   rates: ModelRates,
   seen: AnswerObservation,
   offer: Offer,
   speed: SpeedPrior | null,
+  nowMs?: number,
 ): void {
   const factor = speed?.factor() ?? 1;
   const relative = factor < AS_USUAL ? rates.relativeSpeed(seen) : null;
   if (relative !== null) {
     speed?.observe(relative);
-    rates.observe({ ...seen, prefillMs: null, decodeMs: null }, offer);
+    rates.observe({ ...seen, prefillMs: null, decodeMs: null }, offer, nowMs);
     return;
   }
-  rates.observe({
-    ...seen,
-    prefillMs: scaled(seen.prefillMs, factor),
-    decodeMs: scaled(seen.decodeMs, factor),
-  }, offer);
+  rates.observe(
+    {
+      ...seen,
+      prefillMs: scaled(seen.prefillMs, factor),
+      decodeMs: scaled(seen.decodeMs, factor),
+    },
+    offer,
+    nowMs,
+  );
 }
 
 function scaled(ms: number | null, factor: number): number | null {

@@ -2,6 +2,12 @@ import type { Offer, Rates } from "../domain/mod.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import { type Level, observeLevel, startLevel } from "./level.ts";
 import { OutputLengths } from "./output_length.ts";
+import {
+  NO_SLOWDOWN,
+  observeSlowdown,
+  type Slowdown,
+  slowdownAt,
+} from "./slowdown.ts";
 
 /** What a completed answer showed of its engine's speed. Absent parts are null. */
 export interface AnswerObservation {
@@ -20,6 +26,17 @@ export interface AnswerObservation {
   readonly loadTimeMs: number | null;
   /** From the slot to the end of the answer. */
   readonly serviceMs: number;
+  /** Chunks with output that the answer had; absent where nobody counted. */
+  readonly contentEvents?: number;
+  /** Whether it was looked at while it ran, so that a slowdown in it is known. */
+  readonly sampled?: boolean;
+}
+
+/** What a running answer showed of its engine's speed. */
+export interface RunningObservation {
+  /** Mean time per chunk with output, at the machine's usual speed. */
+  readonly perEventMs: number;
+  readonly concurrency: number;
 }
 
 /** Fewer tokens than this show the fixed cost of a step, not its speed. */
@@ -31,11 +48,14 @@ const MOST_ERROR = 1;
 const MAX_CONCURRENCY = 256;
 /** Observations that make a level one to compare with. */
 const LEAST_KNOWN = 3;
+const LEAST_EVENTS = 4;
+/** The part of a slowdown that answers do not teach: what lasts becomes the usual speed in the end. */
+const UNLEARNED = 0.9;
 
 /**
- * Speed of one model on this node, learned from completed answers. What was
- * not observed yet comes from the engine's own priors. (Sequences that still
- * run are not observed yet: a throttled engine shows with its next completion.)
+ * Speed of one model on this node, learned from completed answers, and from
+ * those that run how much slower than that it is now. What was not observed yet
+ * comes from the engine's own priors.
  *
  * The prefill rate is in tokens as requests count them, so that an estimate
  * made from a rough count comes out right all the same.
@@ -45,6 +65,9 @@ export class ModelRates {
   #load: Level = startLevel(1);
   /** Index 0 is one sequence alone. */
   readonly #tpot: Level[] = [];
+  #slowdown: Slowdown = NO_SLOWDOWN;
+  /** A chunk is a token at most engines, not at all. */
+  #tokensPerEvent: Level = startLevel(1);
   #completions = 0;
   #errors = 0;
   #typicalError = 0;
@@ -55,14 +78,18 @@ export class ModelRates {
    * The rates to publish.
    *
    * @param prior What the engine itself says.
+   * @param nowMs Monotonic time, by which a slowdown has faded; if it is left out there is none.
    * @returns Learned levels where there are any, priors elsewhere.
    */
-  over(prior: Rates): Rates {
+  over(prior: Rates, nowMs?: number): Rates {
+    const slowdown = this.slowdown(nowMs);
+    const tpotMs = this.#tpotOver(prior.tpotMs);
+    const prefill = this.#prefill.observations > 0
+      ? this.#prefill.value
+      : prior.prefillTokensPerSecond;
     return {
-      prefillTokensPerSecond: this.#prefill.observations > 0
-        ? this.#prefill.value
-        : prior.prefillTokensPerSecond,
-      tpotMs: this.#tpotOver(prior.tpotMs),
+      prefillTokensPerSecond: prefill / slowdown,
+      tpotMs: slowdown === 1 ? tpotMs : tpotMs.map((ms) => ms * slowdown),
       loadTimeMs: this.#load.observations > 0
         ? this.#load.value
         : prior.loadTimeMs,
@@ -77,19 +104,26 @@ export class ModelRates {
    *
    * @param seen What it showed.
    * @param offer The model as it was published when the answer got its slot, for the prediction's error.
+   * @param nowMs Monotonic time; if it is left out no slowdown is reckoned with.
    */
-  observe(seen: AnswerObservation, offer: Offer): void {
+  observe(seen: AnswerObservation, offer: Offer, nowMs?: number): void {
     // The first prediction rested on a prior, whose error says nothing of later ones.
     if (this.#completions > 0) this.#observeError(seen, offer);
     this.#completions++;
     if (seen.loadTimeMs !== null) {
       this.#load = observeLevel(this.#load, seen.loadTimeMs);
     }
+    this.#observeEvents(seen);
+    if (nowMs !== undefined && seen.sampled !== true) {
+      const relative = this.relativeSpeed(seen);
+      if (relative !== null) this.#observeSlowdown(1 / relative, nowMs);
+    }
+    const usual = this.slowdown(nowMs) ** UNLEARNED;
     const promptTokens = seen.work.promptTokens * seen.uncachedShare;
     if (seen.prefillMs !== null && promptTokens >= LEAST_PROMPT_TOKENS) {
       this.#prefill = observeLevel(
         this.#prefill,
-        promptTokens / seen.prefillMs * 1000,
+        promptTokens / seen.prefillMs * 1000 * usual,
       );
     }
     if (!decodes(seen.work.capability)) return;
@@ -101,9 +135,50 @@ export class ModelRates {
     const at = levelOf(seen.concurrency);
     const level = observeLevel(
       this.#tpot[at] ?? startLevel(1),
-      seen.decodeMs / seen.outputTokens,
+      seen.decodeMs / seen.outputTokens / usual,
     );
     if (level.observations > 0) this.#tpot[at] = level;
+  }
+
+  /**
+   * Learn from an answer that is being written: how much slower it is than
+   * known, or, where little is known, the speed itself.
+   *
+   * @param seen What it showed since it was last looked at.
+   * @param nowMs Monotonic time.
+   */
+  observeRunning(seen: RunningObservation, nowMs: number): void {
+    const tpotMs = seen.perEventMs / this.tokensPerEvent;
+    const at = levelOf(seen.concurrency);
+    const level = this.#tpot[at];
+    if (level !== undefined && level.observations >= LEAST_KNOWN) {
+      this.#observeSlowdown(tpotMs / level.value, nowMs);
+      return;
+    }
+    const first = observeLevel(level ?? startLevel(1), tpotMs);
+    if (first.observations > 0) this.#tpot[at] = first;
+  }
+
+  /** How much slower it is than known: 1 for not at all, 2 for half as fast. */
+  slowdown(nowMs?: number): number {
+    return nowMs === undefined ? 1 : slowdownAt(this.#slowdown, nowMs);
+  }
+
+  /** Output tokens that a chunk with output has, on average. */
+  get tokensPerEvent(): number {
+    return this.#tokensPerEvent.value;
+  }
+
+  #observeSlowdown(ratio: number, nowMs: number): void {
+    this.#slowdown = observeSlowdown(this.#slowdown, ratio, nowMs);
+  }
+
+  #observeEvents({ contentEvents = 0, outputTokens }: AnswerObservation): void {
+    if (contentEvents < LEAST_EVENTS) return;
+    this.#tokensPerEvent = observeLevel(
+      this.#tokensPerEvent,
+      outputTokens / contentEvents,
+    );
   }
 
   /**

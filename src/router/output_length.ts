@@ -16,6 +16,10 @@ export interface ExpectedOutput {
 export const PRIOR_OUTPUT_TOKENS = 256;
 
 const KEPT = 200;
+/** Sums of fractions differ from 0 in their last digits. */
+const LEAST_SURVIVING = 1e-9;
+/** Of an answer that is longer than any before, this share of it is taken to be left. */
+const OVERDUE_SHARE = 0.25;
 
 /**
  * Lengths of a model's last 200 answers. Answers that a limit cut are censored
@@ -57,19 +61,17 @@ export class OutputLengths {
     priorTokens: number = PRIOR_OUTPUT_TOKENS,
   ): ExpectedOutput {
     const bound = boundTokens ?? Infinity;
-    this.#sorted ??= this.#lengths.toSorted((a, b) =>
-      a.tokens - b.tokens || Number(a.cut) - Number(b.cut)
-    );
+    const sorted = this.#inOrder();
     let surviving = 1;
     let atTokens = 0;
     let mean = 0;
     let median: number | null = null;
-    for (const [index, length] of this.#sorted.entries()) {
+    for (const [index, length] of sorted.entries()) {
       const until = Math.min(length.tokens, bound);
       mean += surviving * (until - atTokens);
       atTokens = until;
       if (length.tokens > bound) break;
-      if (!length.cut) surviving *= 1 - 1 / (this.#sorted.length - index);
+      if (!length.cut) surviving *= 1 - 1 / (sorted.length - index);
       if (median === null && surviving <= 0.5) median = length.tokens;
     }
     const tail = Math.min(priorTokens, bound - atTokens);
@@ -77,5 +79,50 @@ export class OutputLengths {
       meanTokens: mean + surviving * tail,
       medianTokens: Math.min(median ?? atTokens + tail, bound),
     };
+  }
+
+  /**
+   * What is left of an answer that is under way: the mean residual life, given
+   * that it has come so far.
+   *
+   * @param soFarTokens Output tokens it has.
+   * @param boundTokens The request's limit, or null.
+   * @param priorTokens Expected tokens beyond the longest answer seen.
+   * @returns Output tokens, at most what the bound leaves.
+   */
+  remaining(
+    soFarTokens: number,
+    boundTokens: number | null,
+    priorTokens: number = PRIOR_OUTPUT_TOKENS,
+  ): number {
+    const soFar = Math.max(soFarTokens, 0);
+    const bound = Math.max(boundTokens ?? Infinity, soFar);
+    const sorted = this.#inOrder();
+    let surviving = 1;
+    let survivedSoFar: number | null = null;
+    let atTokens = soFar;
+    let area = 0;
+    for (const [index, length] of sorted.entries()) {
+      if (length.tokens > soFar) {
+        survivedSoFar ??= surviving;
+        const until = Math.min(length.tokens, bound);
+        area += surviving * (until - atTokens);
+        atTokens = until;
+        if (length.tokens > bound) break;
+      }
+      if (!length.cut) surviving *= 1 - 1 / (sorted.length - index);
+    }
+    survivedSoFar ??= surviving;
+    if (survivedSoFar < LEAST_SURVIVING) {
+      return Math.min(bound - soFar, OVERDUE_SHARE * soFar);
+    }
+    const tail = Math.min(priorTokens, bound - atTokens);
+    return (area + surviving * tail) / survivedSoFar;
+  }
+
+  #inOrder(): readonly Length[] {
+    return this.#sorted ??= this.#lengths.toSorted((a, b) =>
+      a.tokens - b.tokens || Number(a.cut) - Number(b.cut)
+    );
   }
 }

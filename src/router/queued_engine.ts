@@ -8,6 +8,7 @@ import {
   type NodeId,
   type Offer,
   type QueueReport,
+  type Rates,
   type SpeedPrior,
   type StartResult,
 } from "../domain/mod.ts";
@@ -15,7 +16,9 @@ import type { Clock } from "../platform/mod.ts";
 import { AnswerMeter } from "./answer_meter.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
-import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
+import { LengthBook } from "./length_book.ts";
+import { RunningSamples } from "./running_samples.ts";
 import { HeldAttempt } from "./held_attempt.ts";
 import { learnFrom, ratesAt } from "./machine_speed.ts";
 import { availabilityOn } from "./machine_standing.ts";
@@ -47,6 +50,8 @@ export class QueuedEngine implements Engine, Disposable {
   readonly #options: QueuedEngineOptions;
   readonly #rates = new Map<string, ModelRates>();
   readonly #held = new Set<HeldAttempt>();
+  readonly #lengths = new LengthBook();
+  readonly #samples: RunningSamples;
 
   /**
    * @param raw The engine itself.
@@ -55,6 +60,7 @@ export class QueuedEngine implements Engine, Disposable {
   constructor(raw: Engine, options: QueuedEngineOptions) {
     this.#raw = raw;
     this.#options = options;
+    this.#samples = new RunningSamples(options.clock);
   }
 
   get node(): NodeId {
@@ -117,6 +123,7 @@ export class QueuedEngine implements Engine, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#samples[Symbol.dispose]();
     for (const held of this.#held) {
       held.end(new Fault("shutting_down", "This node is shutting down"));
     }
@@ -140,8 +147,7 @@ export class QueuedEngine implements Engine, Disposable {
     this.#held.add(held);
     held.enter(queue, {
       model,
-      // Two entry nodes may use the same tag for different people.
-      client: `${attempt.entry} ${attempt.request.client}`,
+      client: clientOf(attempt),
       slots: offer.queue.slots,
       expectedMs: serviceMs(
         workOf(attempt),
@@ -187,12 +193,30 @@ export class QueuedEngine implements Engine, Disposable {
       attempt.request.capability,
       answer.contentType,
     );
+    const raw = this.#rawOffer(attempt.model);
+    if (raw !== undefined) {
+      held.leftMs = () => this.#leftMs(attempt, raw, meter);
+    }
+    let sampled = false;
+    const sampling = this.#samples.add({
+      meter,
+      concurrencyMs: () => held.concurrencyMs,
+      seen: ({ perEventMs, concurrency }) => {
+        sampled = true;
+        const factor = this.#options.speed?.factor() ?? 1;
+        this.#ratesOf(offer.model).observeRunning(
+          { perEventMs: perEventMs * factor, concurrency },
+          clock.monotonic(),
+        );
+      },
+    });
     const body = meterBody(answer.body, held.signal, {
       piece: (bytes) => meter.piece(bytes, clock.monotonic()),
       over: (how) => {
+        sampling[Symbol.dispose]();
         if (how === "ended") meter.end(clock.monotonic());
         if (meter.complete && answer.status < 300) {
-          this.#learn(held, attempt, offer, meter, startedAtMs);
+          this.#learn(held, attempt, offer, meter, { startedAtMs, sampled });
         }
         held.release(null);
       },
@@ -205,7 +229,10 @@ export class QueuedEngine implements Engine, Disposable {
     attempt: Attempt,
     offer: Offer,
     meter: AnswerMeter,
-    startedAtMs: number,
+    { startedAtMs, sampled }: {
+      readonly startedAtMs: number;
+      readonly sampled: boolean;
+    },
   ): void {
     const nowMs = this.#options.clock.monotonic();
     const { tally, content } = meter;
@@ -240,10 +267,38 @@ export class QueuedEngine implements Engine, Disposable {
         cut: tally.cut,
         loadTimeMs: wasWarm ? null : this.#loadTime(offer.model),
         serviceMs: took,
+        contentEvents: tally.contentEvents,
+        sampled,
       },
       offer,
       this.#options.speed ?? null,
+      nowMs,
     );
+    if (!isText || !tally.hasContent) return;
+    this.#lengths.observe(
+      offer.model,
+      tally.outputTokens,
+      tally.cut,
+      clientOf(attempt),
+    );
+  }
+
+  /** What is left of an answer by its length so far; null before its first token. */
+  #leftMs(attempt: Attempt, raw: Offer, meter: AnswerMeter): number | null {
+    if (meter.content === null || !decodes(attempt.request.capability)) {
+      return null;
+    }
+    const lengths = this.#lengths.find(raw.model, clientOf(attempt));
+    if (lengths === undefined) return null;
+    const soFar = meter.tally.contentEvents *
+      this.#ratesOf(raw.model).tokensPerEvent;
+    const tokens = lengths.remaining(
+      soFar,
+      attempt.request.maxOutputTokens,
+      attempt.expectedOutputTokens,
+    );
+    const running = Math.max(1, this.#queueOf(raw).running);
+    return tokens * tpotAt(this.#ratesNow(raw), running);
   }
 
   /** What the load took that has just been waited for, if the engine says so. */
@@ -254,8 +309,12 @@ export class QueuedEngine implements Engine, Disposable {
   }
 
   #offer(model: string): Offer | undefined {
-    const raw = this.#raw.view().offers.find((offer) => offer.model === model);
+    const raw = this.#rawOffer(model);
     return raw === undefined ? undefined : this.#dressed(raw, new Map());
+  }
+
+  #rawOffer(model: string): Offer | undefined {
+    return this.#raw.view().offers.find((offer) => offer.model === model);
   }
 
   /** The engine's own offer with our queue and what was learned. */
@@ -267,12 +326,16 @@ export class QueuedEngine implements Engine, Disposable {
       queue = this.#options.queues.of(offer.device).report(slots);
       reports.set(key, queue);
     }
+    return { ...offer, queue, rates: this.#ratesNow(offer) };
+  }
+
+  /** What was learned, over the engine's own word, at the machine's speed now. */
+  #ratesNow(offer: Offer): Rates {
     const learned = this.#rates.get(offer.model);
     const rates = learned === undefined
       ? offer.rates
-      : learned.over(offer.rates);
-    const factor = this.#options.speed?.factor() ?? 1;
-    return { ...offer, queue, rates: ratesAt(rates, factor) };
+      : learned.over(offer.rates, this.#options.clock.monotonic());
+    return ratesAt(rates, this.#options.speed?.factor() ?? 1);
   }
 
   #queueOf(offer: Offer): DeviceQueue {
@@ -294,6 +357,11 @@ export class QueuedEngine implements Engine, Disposable {
 }
 
 const WARM = { kind: "warm", loadTimeMs: null } as const;
+
+/** Two entry nodes may use the same tag for different people. */
+function clientOf(attempt: Attempt): string {
+  return `${attempt.entry} ${attempt.request.client}`;
+}
 
 function workOf(attempt: Attempt): Work {
   return {

@@ -1,0 +1,94 @@
+import type { Clock } from "../platform/mod.ts";
+import type { AnswerMeter } from "./answer_meter.ts";
+
+/** One answer that is being written. */
+export interface RunningAnswer {
+  readonly meter: AnswerMeter;
+  /** Integral of sequences that run on its device over time, now. */
+  concurrencyMs(): number;
+  /**
+   * What it showed since it was last looked at.
+   *
+   * @param sample Events with content, the time between them, and the mean number of sequences.
+   */
+  seen(sample: RunningSample): void;
+}
+
+/** What a running answer showed in a while. */
+export interface RunningSample {
+  /** Mean time per event with content, in milliseconds. */
+  readonly perEventMs: number;
+  readonly concurrency: number;
+}
+
+interface Mark {
+  readonly events: number;
+  readonly contentAtMs: number;
+  readonly atMs: number;
+  readonly concurrencyMs: number;
+}
+
+const SAMPLE_EVERY_MS = 2000;
+const LEAST_EVENTS = 3;
+
+/**
+ * Looks at running answers every 2 s, so that a throttled device shows before
+ * an answer is complete. Its timer runs only while there are any.
+ */
+export class RunningSamples implements Disposable {
+  readonly #clock: Clock;
+  readonly #answers = new Map<RunningAnswer, Mark | null>();
+  #timer: Disposable | null = null;
+
+  /** @param clock Time. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Look at an answer from now on.
+   *
+   * @returns Disposing it ends that.
+   */
+  add(answer: RunningAnswer): Disposable {
+    this.#answers.set(answer, null);
+    this.#timer ??= this.#clock.every(SAMPLE_EVERY_MS, () => this.#look());
+    return {
+      [Symbol.dispose]: () => {
+        this.#answers.delete(answer);
+        if (this.#answers.size === 0) this[Symbol.dispose]();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = null;
+  }
+
+  #look(): void {
+    const nowMs = this.#clock.monotonic();
+    for (const [answer, before] of this.#answers) {
+      const { meter } = answer;
+      if (meter.content === null) continue;
+      const mark: Mark = {
+        events: meter.tally.contentEvents,
+        contentAtMs: meter.content.lastMs,
+        atMs: nowMs,
+        concurrencyMs: answer.concurrencyMs(),
+      };
+      const events = mark.events - (before?.events ?? mark.events);
+      if (before !== null && events < LEAST_EVENTS) {
+        // Too few to tell, unless the time itself does: a slower one waits on.
+        if (nowMs - before.atMs < 3 * SAMPLE_EVERY_MS || events < 1) continue;
+      }
+      this.#answers.set(answer, mark);
+      if (before === null) continue;
+      answer.seen({
+        perEventMs: (mark.contentAtMs - before.contentAtMs) / events,
+        concurrency: (mark.concurrencyMs - before.concurrencyMs) /
+          (mark.atMs - before.atMs),
+      });
+    }
+  }
+}
