@@ -4,7 +4,7 @@ import type { ApiOptions, Handler } from "./context.ts";
 import { readJsonObject } from "./json_body.ts";
 import { respondWith } from "./openai/answer.ts";
 import { parseConversation, type RequestParser } from "./openai/envelope.ts";
-import { settleSource } from "./request_source.ts";
+import { pinSource, settleSource } from "./request_source.ts";
 
 /**
  * Make the handler of an inference route: read the body, parse it once, let
@@ -18,7 +18,7 @@ import { settleSource } from "./request_source.ts";
 export function createInferenceHandler(
   options: Pick<
     ApiOptions,
-    "router" | "clock" | "bodyLimitBytes" | "problemWith"
+    "router" | "clock" | "members" | "bodyLimitBytes" | "problemWith"
   >,
   load: () => Promise<RequestParser>,
 ): Handler {
@@ -29,11 +29,12 @@ export function createInferenceHandler(
   };
   return async ({ request, signal, prefix, client }) => {
     const body = await readJsonObject(request, bounds, clock);
-    const source = settleSource({
+    const said = settleSource({
       body: body.source,
       header: request.headers.get("x-covey-source"),
       prefix,
     });
+    const source = pinSource(said, options.members());
     const conversation = parseConversation(
       request.headers.get("x-covey-conversation"),
     );

@@ -1,7 +1,9 @@
 import {
   Fault,
+  findMembers,
   formatSource,
   type JsonValue,
+  type NamedMember,
   parseSource,
   type Source,
   SOURCE_FORMS,
@@ -100,6 +102,33 @@ export function settleSource(spellings: SourceSpellings): Source {
     }
   }
   return first.source;
+}
+
+/**
+ * Bring a node's name into its id, so that two nodes of one name are never
+ * mistaken for each other.
+ *
+ * @param source What was said.
+ * @param members The member table.
+ * @returns The same source by id; a name nobody has stays, for the router to refuse.
+ * @throws {Fault} `invalid_request` when several members have the name.
+ */
+export function pinSource(
+  source: Source,
+  members: readonly NamedMember[],
+): Source {
+  if (source.kind !== "node") return source;
+  const [found, ...others] = findMembers(members, source.node);
+  if (found === undefined) return source;
+  if (others.length === 0) return { kind: "node", node: found.id };
+  const ids = [found, ...others].map(({ id }) => `"node:${id}"`);
+  throw new Fault(
+    "invalid_request",
+    `Several members are called "${source.node}"; write one of ${
+      ids.join(", ")
+    }`,
+    { param: "source" },
+  );
 }
 
 function parseSaid(value: JsonValue, param: string): Source {

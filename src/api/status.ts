@@ -1,6 +1,6 @@
 import { Fault, parseDecisionId } from "../domain/mod.ts";
 import type { ApiOptions, Handler } from "./context.ts";
-import { settleSource } from "./request_source.ts";
+import { pinSource, settleSource } from "./request_source.ts";
 import { findModel, modelObject, modelsInReach } from "./openai/models.ts";
 
 /**
@@ -26,11 +26,14 @@ export function createStatusHandlers(options: ApiOptions): {
   > = ({ request, prefix }) =>
     modelsInReach(
       options.router.models(),
-      settleSource({
-        body: undefined,
-        header: request.headers.get("x-covey-source"),
-        prefix,
-      }),
+      pinSource(
+        settleSource({
+          body: undefined,
+          header: request.headers.get("x-covey-source"),
+          prefix,
+        }),
+        options.members(),
+      ),
       options.self.id,
       options.members(),
     );
@@ -66,6 +69,10 @@ export function createStatusHandlers(options: ApiOptions): {
           draining: member.draining,
           addresses: member.addresses,
           version: member.version,
+          state: member.state ?? "member",
+          role: member.role ?? "node",
+          seat: member.seat ?? null,
+          note: member.note ?? null,
           machine: member.machine,
           conditions: member.conditions,
         })),

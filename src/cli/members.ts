@@ -1,4 +1,8 @@
-import { escapeUnprintable } from "../domain/mod.ts";
+import {
+  distinctNames,
+  escapeUnprintable,
+  type NodeId,
+} from "../domain/mod.ts";
 import { askNode } from "./ask.ts";
 import type { Command } from "./command.ts";
 import { loadReplyParsers, type MembersReply } from "./replies.ts";
@@ -32,16 +36,38 @@ export function formatMembers({ cluster, members }: MembersReply): string {
     : cluster.id === null
     ? "Cluster: its keys are still being derived"
     : `Cluster ${escapeUnprintable(cluster.id)}`;
+  const shown = distinctNames(
+    members.map(({ id, name }) => ({ id: id as NodeId, name })),
+  );
   const rows = members.map((member) =>
     [
       member.self ? "*" : "",
-      member.name,
-      member.health.toLowerCase() + (member.draining ? ", draining" : ""),
+      shown.get(member.id as NodeId) ?? member.name,
+      describeHealth(member),
       member.version ?? "–",
       member.addresses.join(" ") || "–",
       member.id,
     ].map(escapeUnprintable)
   );
   const titles = ["", "NAME", "HEALTH", "VERSION", "ADDRESSES", "ID"];
-  return `${head}\n${formatTable([titles, ...rows])}`;
+  const notes = members.flatMap(({ id, name, note }) =>
+    note
+      ? [escapeUnprintable(`${shown.get(id as NodeId) ?? name}: ${note}`)]
+      : []
+  );
+  return [head, formatTable([titles, ...rows]), ...notes].join("\n");
+}
+
+/** Health, with what sets a member apart from a working node. */
+function describeHealth(
+  { draining, health, role, state }: MembersReply["members"][number],
+): string {
+  return [
+    health.toLowerCase(),
+    ...(draining ? ["draining"] : []),
+    ...(state === undefined || state === "member"
+      ? []
+      : [state.replaceAll("_", " ")]),
+    ...(role === "controller" ? ["controller"] : []),
+  ].join(", ");
 }

@@ -11,6 +11,10 @@ export interface MembersReply {
     readonly draining: boolean;
     readonly addresses: readonly string[];
     readonly version: string | null;
+    readonly state?: string | undefined;
+    readonly role?: string | undefined;
+    readonly seat?: string | null | undefined;
+    readonly note?: string | null | undefined;
   }[];
 }
 
@@ -100,6 +104,10 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
       draining: z.boolean(),
       addresses: z.array(z.string()),
       version: z.string().nullable(),
+      state: z.string().optional(),
+      role: z.string().optional(),
+      seat: z.string().nullish(),
+      note: z.string().nullish(),
     })),
   });
   const models = z.object({

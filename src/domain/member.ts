@@ -18,8 +18,24 @@ export interface MemberView {
   readonly addresses: readonly string[];
   /** Version of Covey it last said it runs, or null before its first status. */
   readonly version: string | null;
+  /** What it is in the cluster; absent for a member. */
+  readonly state?: MemberState;
+  /** What it is for; absent for a node. */
+  readonly role?: "node" | "controller";
+  /** Its seat: `community`, a licence's id, or null without one; absent where there is no cluster. */
+  readonly seat?: string | null;
+  /** What its operator should know, with the remedy; absent when all is well. */
+  readonly note?: string;
   /** Its machine as it last said; absent where it says nothing of it. */
   readonly machine?: MachineReading;
   /** Whether its machine is fit for work; absent where it does not say. */
   readonly conditions?: Conditions;
 }
+
+/** What a row is in the cluster. */
+export type MemberState =
+  | "member"
+  /** Without a seat after two halves came together: it takes and gives no work. */
+  | "unseated"
+  /** Its id is pinned to another key: it is refused. */
+  | "identity_changed";

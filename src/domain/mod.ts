@@ -68,7 +68,8 @@ export {
   type SpeedPrior,
   UNKNOWN_MACHINE,
 } from "./machine.ts";
-export type { MemberView } from "./member.ts";
+export type { MemberState, MemberView } from "./member.ts";
+export { distinctNames, findMembers, type NamedMember } from "./member_name.ts";
 export type {
   Counter,
   GaugeReader,

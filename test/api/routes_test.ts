@@ -207,6 +207,10 @@ Deno.test("the status routes tell how things stand", async () => {
     draining: true,
     addresses: [],
     version: null,
+    state: "member",
+    role: "node",
+    seat: null,
+    note: null,
   });
 
   const record: DecisionRecord = {

@@ -111,6 +111,38 @@ Deno.test("members prints the table and escapes what peers call themselves", asy
   assert.deepEqual(JSON.parse(json.out), MEMBERS.body);
 });
 
+Deno.test("members tells two of one name apart and prints notes", async () => {
+  const base = {
+    health: "HEALTHY",
+    draining: false,
+    addresses: [],
+    version: "1",
+  };
+  const members = [
+    {
+      ...base,
+      id: "aaaaaaaa-0000-4000-8000-000000000001",
+      name: "pi",
+      self: true,
+      note: "It was refused",
+    },
+    {
+      ...base,
+      id: "bbbbbbbb-0000-4000-8000-000000000002",
+      name: "pi",
+      self: false,
+      state: "unseated",
+      role: "controller",
+    },
+  ];
+  const { out } = await run(["members"], {
+    "/cluster/members": answered({ cluster: { id: "c" }, members }),
+  });
+  assert.match(out, /pi~aaaaaaaa/);
+  assert.match(out, /pi~bbbbbbbb +healthy, unseated, controller/);
+  assert.match(out, /^pi~aaaaaaaa: It was refused$/m);
+});
+
 Deno.test("members says that a node without a secret works alone", async () => {
   const { out } = await run(["members"], {
     "/cluster/members": answered({ cluster: null, members: [] }),

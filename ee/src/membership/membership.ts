@@ -185,7 +185,7 @@ export class Membership {
     const held = this.#table.get(applicant.keyHash);
     const problem = this.#problemWith(applicant);
     if (problem !== undefined) return { kind: "refused", reason: problem };
-    if (held?.seat != null && this.own.seat !== null) {
+    if (held !== undefined && held.seat !== null && this.own.seat !== null) {
       return { kind: "admitted", row: held };
     }
     const { isOffline, licence, nowMs } = this.#seats;
