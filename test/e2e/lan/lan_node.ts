@@ -57,8 +57,7 @@ export async function startLanNode(
     dataDir,
     config: options.config ?? {},
     env: Object.fromEntries(
-      Object.entries({ COVEY_LOG_LEVEL: "debug", ...env })
-        .filter(([, value]) => value !== ""),
+      Object.entries(env).filter(([, value]) => value !== ""),
     ),
     command: host.command(...FROM_SOURCE),
   });
@@ -98,7 +97,7 @@ export async function membersBecome(
     if (all) return elapsedMs;
     if (elapsedMs > boundMs) {
       const logs = nodes.map(({ process }) =>
-        process.log().split("\n").slice(-15).join("\n")
+        process.log().split("\n").slice(-25).join("\n")
       );
       throw new Error(
         `Waited ${boundMs} ms in vain: ${what}; listed: ${

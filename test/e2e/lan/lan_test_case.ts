@@ -6,16 +6,13 @@ const HAS_CLUSTER = await Deno.stat(
 
 /** Debian package that brings a program of the test LAN. */
 const PACKAGES: Readonly<Record<string, string>> = {
-  arping: "iputils-arping",
   "avahi-browse": "avahi-utils",
   "avahi-daemon": "avahi-daemon",
   "avahi-publish": "avahi-utils",
   curl: "curl",
   "dbus-daemon": "dbus",
-  ethtool: "ethtool",
   ip: "iproute2",
   nft: "nftables",
-  python3: "python3",
   tcpdump: "tcpdump",
 };
 
