@@ -232,15 +232,22 @@ export class RunningCluster implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { discover, host, identity, keys, platform } = this.#options;
+    const { discover, host, identity, keys, platform, previousKeys } =
+      this.#options;
     const { config, log } = host;
     const desk = new AdmissionDesk({
       clock: platform.clock,
       entropy: platform.entropy,
       log,
       own: identity.keyHash,
-      passwordOf: (kind) =>
-        Promise.resolve(kind === "secret" ? keys.admissionPassword : null),
+      passwordOf: (way) =>
+        Promise.resolve(
+          way.kind !== "secret"
+            ? null
+            : way.slot === 0
+            ? keys.admissionPassword
+            : previousKeys?.admissionPassword ?? null,
+        ),
       admit: (peer, payload) =>
         Promise.resolve(this.#office.decide(peer, payload)),
     });

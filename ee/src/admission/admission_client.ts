@@ -1,7 +1,7 @@
 import type { JsonObject } from "@covey/core/domain";
 import type { Clock, Entropy } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
-import type { AdmissionKind } from "./admission_kind.ts";
+import type { AdmissionWay } from "./admission_way.ts";
 import type {
   AdmissionOutcome,
   AdmissionProblem,
@@ -29,7 +29,7 @@ const EXCHANGE_MS = 8_000;
 
 /** What one exchange needs. */
 export interface AdmissionOptions {
-  readonly kind: AdmissionKind;
+  readonly way: AdmissionWay;
   /** The password: derived from the secret, the token's key, or the code. */
   readonly prs: Uint8Array;
   /** This node's own key hash. */
@@ -69,13 +69,17 @@ export async function runAdmission(
   const group = await loadCpaceGroup();
   using deadline = clock.deadline(EXCHANGE_MS, signal);
   const terms: InitiatorTerms = {
-    kind: options.kind,
+    way: options.way,
     prs: options.prs,
     initiator: options.own,
     responder: options.peer,
     initiatorNonce: entropy.bytes(NONCE_BYTES),
   };
-  const hello = await ask(options, askHello(terms), deadline.signal);
+  const hello = await ask(
+    options,
+    askHello(terms),
+    deadline.signal,
+  );
   if (hello.step === "failed") return hello.outcome;
   const confirm = askConfirm(terms, hello, group, entropy.bytes(POINT_BYTES));
   if (confirm === undefined) return failed("no_match");

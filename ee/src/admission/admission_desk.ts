@@ -1,7 +1,7 @@
 import type { JsonObject, Log } from "@covey/core/domain";
 import type { Clock, Entropy } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
-import type { AdmissionKind } from "./admission_kind.ts";
+import type { AdmissionWay } from "./admission_way.ts";
 import type { AdmissionVerdict } from "./admission_outcome.ts";
 import { type CpaceGroup, loadCpaceGroup, POINT_BYTES } from "./cpace.ts";
 import { FailureLog } from "./failure_log.ts";
@@ -40,7 +40,7 @@ export interface AdmissionPeer {
 
 /** A peer that has proved the password. */
 export interface ProvedPeer extends AdmissionPeer {
-  readonly kind: AdmissionKind;
+  readonly way: AdmissionWay;
 }
 
 /** What the desk needs. */
@@ -55,7 +55,7 @@ export interface AdmissionDeskOptions {
    * closed. A stranger cannot tell null from a password it does not know. The
    * promise settles within a second or so: it may wait for a derivation.
    */
-  readonly passwordOf: (kind: AdmissionKind) => Promise<Uint8Array | null>;
+  readonly passwordOf: (way: AdmissionWay) => Promise<Uint8Array | null>;
   /**
    * Decide on a peer that proved the password, and write its row. Called once
    * per run; the same peer may come again when an answer was lost.
@@ -64,11 +64,13 @@ export interface AdmissionDeskOptions {
     peer: ProvedPeer,
     payload: JsonObject,
   ) => Promise<AdmissionVerdict>;
+  /** A peer failed to prove the password; told once per key hash and minute. */
+  readonly onRefused?: (way: AdmissionWay, peer: AdmissionPeer) => void;
 }
 
 interface OpenRun {
   readonly run: string;
-  readonly kind: AdmissionKind;
+  readonly way: AdmissionWay;
   readonly group: CpaceGroup;
   readonly untilMs: number;
   readonly progress: ResponderGreeted | ResponderConfirmed;
@@ -195,12 +197,12 @@ export class AdmissionDesk {
     try {
       const [group, password] = await Promise.all([
         loadCpaceGroup(),
-        passwordOf(request.kind),
+        passwordOf(request.way),
       ]);
       const run = entropy.bytes(RUN_BYTES).toHex();
       const step = answerHello(
         {
-          kind: request.kind,
+          way: request.way,
           prs: password ?? entropy.bytes(DECOY_BYTES),
           initiator: peer.keyHash,
           responder: own,
@@ -214,7 +216,7 @@ export class AdmissionDesk {
       if (step === undefined) return { step: "refused" };
       this.#keep(peer.keyHash, {
         run,
-        kind: request.kind,
+        way: request.way,
         group,
         untilMs: nowMs + RUN_LIFE_MS,
         progress: step.state,
@@ -235,8 +237,9 @@ export class AdmissionDesk {
     if (step === undefined) {
       return this.#refuse(
         this.#failures,
-        `A node failed to prove that it knows the ${open.kind}`,
+        `A node failed to prove that it knows the ${open.way.kind}`,
         peer,
+        open.way,
       );
     }
     this.#keep(peer.keyHash, { ...open, progress: step.state });
@@ -258,7 +261,7 @@ export class AdmissionDesk {
       );
     }
     const verdict = await this.#options.admit(
-      { keyHash: peer.keyHash, address: peer.address, kind: open.kind },
+      { keyHash: peer.keyHash, address: peer.address, way: open.way },
       payload,
     );
     return answerVerdict(progress, verdict);
@@ -288,13 +291,15 @@ export class AdmissionDesk {
     log: FailureLog,
     message: string,
     peer: AdmissionPeer,
+    way?: AdmissionWay,
   ): AdmissionReply {
-    log.note(
+    const isNews = log.note(
       message,
       peer.keyHash,
       peer.address,
       this.#options.clock.monotonic(),
     );
+    if (isNews && way !== undefined) this.#options.onRefused?.(way, peer);
     return { step: "refused" };
   }
 }

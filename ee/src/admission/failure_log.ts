@@ -28,21 +28,22 @@ export class FailureLog {
    * @param keyHash Who failed.
    * @param address From where.
    * @param nowMs Monotonic time now.
+   * @returns Whether it was logged.
    */
   note(
     message: string,
     keyHash: KeyHash,
     address: string,
     nowMs: number,
-  ): void {
+  ): boolean {
     for (const [key, atMs] of this.#loggedMs) {
       if (nowMs - atMs < QUIET_MS) break;
       this.#loggedMs.delete(key);
     }
-    if (this.#loggedMs.has(keyHash)) return;
+    if (this.#loggedMs.has(keyHash)) return false;
     if (this.#loggedMs.size >= MOST_KEYS) {
       this.#unlogged++;
-      return;
+      return false;
     }
     this.#loggedMs.set(keyHash, nowMs);
     this.#log.warn(message, {
@@ -51,5 +52,6 @@ export class FailureLog {
       unloggedBefore: this.#unlogged === 0 ? undefined : this.#unlogged,
     });
     this.#unlogged = 0;
+    return true;
   }
 }

@@ -50,7 +50,7 @@ export interface InitiatorStep<State> {
  * @returns The message to send.
  */
 export function askHello(terms: InitiatorTerms): AdmissionRequest {
-  return { step: "hello", kind: terms.kind, nonce: terms.initiatorNonce };
+  return { step: "hello", way: terms.way, nonce: terms.initiatorNonce };
 }
 
 /**

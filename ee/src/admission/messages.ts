@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@covey/core/domain";
 import { isJsonObject } from "@covey/core/domain";
 import { z } from "zod";
-import type { AdmissionKind } from "./admission_kind.ts";
+import { type AdmissionWay, wayOf } from "./admission_way.ts";
 import type { AdmissionVerdict } from "./admission_outcome.ts";
 import { POINT_BYTES } from "./cpace.ts";
 import { EXCHANGE_VERSION } from "./session_keys.ts";
@@ -15,6 +15,8 @@ export const NONCE_BYTES = 32;
 /** Length of a run's name. */
 export const RUN_BYTES = 16;
 const TAG_BYTES = 64;
+/** Length of a token's name. */
+const TOKEN_NAME_BYTES = 8;
 /** Deepest nesting a payload may have; the exchange itself looks no deeper. */
 const PAYLOAD_DEPTH = 32;
 
@@ -23,7 +25,7 @@ export type AdmissionRequest =
   /** Opens a run; holds nothing that depends on the password. */
   | {
     readonly step: "hello";
-    readonly kind: AdmissionKind;
+    readonly way: AdmissionWay;
     readonly nonce: Uint8Array;
   }
   /** The initiator's share and its proof. */
@@ -73,6 +75,8 @@ const requestSchema = z.discriminatedUnion("step", [
     v: version,
     step: z.literal("hello"),
     kind: z.enum(["secret", "token", "code"]),
+    slot: z.literal(1).optional(),
+    token: hex(TOKEN_NAME_BYTES).optional(),
     nonce: hex(NONCE_BYTES),
   }),
   z.object({
@@ -128,7 +132,12 @@ export function parseAdmissionRequest(
   limitBytes: number,
 ): AdmissionRequest | undefined {
   const parsed = requestSchema.safeParse(parseBoundedJson(bytes, limitBytes));
-  return parsed.success ? parsed.data : undefined;
+  if (!parsed.success) return undefined;
+  if (parsed.data.step !== "hello") return parsed.data;
+  const way = wayOf(parsed.data.kind, parsed.data);
+  return way === undefined
+    ? undefined
+    : { step: "hello", way, nonce: parsed.data.nonce };
 }
 
 /**
@@ -175,6 +184,21 @@ export function parseVerdict(text: string): AdmissionVerdict | undefined {
     : undefined;
 }
 
+function wayFields(way: AdmissionWay | undefined) {
+  switch (way?.kind) {
+    case undefined:
+      return {};
+    case "secret":
+      return { kind: way.kind, ...(way.slot === 0 ? {} : { slot: way.slot }) };
+    case "token":
+      return { kind: way.kind, token: way.id };
+    case "code":
+      return { kind: way.kind };
+    default:
+      return way satisfies never;
+  }
+}
+
 /**
  * Write a request or a reply.
  *
@@ -185,9 +209,12 @@ export function parseVerdict(text: string): AdmissionVerdict | undefined {
 export function encodeMessage(
   message: AdmissionRequest | AdmissionReply,
 ): Uint8Array<ArrayBuffer> {
-  const fields = Object.entries(message).map(([name, value]) =>
-    [name, value instanceof Uint8Array ? value.toHex() : value] as const
-  );
+  const { way, ...plain } = "way" in message
+    ? message
+    : { ...message, way: undefined };
+  const fields = Object.entries({ ...plain, ...wayFields(way) }).map((
+    [name, value],
+  ) => [name, value instanceof Uint8Array ? value.toHex() : value] as const);
   const bytes = new TextEncoder().encode(
     JSON.stringify({ v: EXCHANGE_VERSION, ...Object.fromEntries(fields) }),
   );

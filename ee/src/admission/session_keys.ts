@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { type KeyHash, keyHashBytes } from "../identity/key_hash.ts";
-import { type AdmissionKind, kindByte } from "./admission_kind.ts";
+import { kindByte } from "./admission_kind.ts";
+import { type AdmissionWay, wayBytes } from "./admission_way.ts";
 import { type CpaceInputs, type CpaceTranscript, lvCat } from "./cpace.ts";
 
 /** Version of the exchange; it is part of what both sides must agree on. */
@@ -11,7 +12,7 @@ const LABEL = encoder.encode("covey admission");
 
 /** What fixes one run before any point is sent. */
 export interface RunTerms {
-  readonly kind: AdmissionKind;
+  readonly way: AdmissionWay;
   /** The password itself: derived from the secret, the token's key, or the code. */
   readonly prs: Uint8Array;
   /** Key hash of who asks, as this side took it from TLS. */
@@ -30,7 +31,7 @@ export interface RunTerms {
  * @returns PRS, CI and sid.
  */
 export function cpaceInputs(terms: RunTerms): CpaceInputs {
-  const kind = Uint8Array.of(kindByte(terms.kind));
+  const kind = Uint8Array.of(kindByte(terms.way.kind));
   const prs = new Uint8Array(1 + terms.prs.length);
   prs.set(kind);
   prs.set(terms.prs, 1);
@@ -42,6 +43,7 @@ export function cpaceInputs(terms: RunTerms): CpaceInputs {
       kind,
       keyHashBytes(terms.initiator),
       keyHashBytes(terms.responder),
+      ...wayBytes(terms.way),
     ),
     sid: lvCat(terms.initiatorNonce, terms.responderNonce),
   };

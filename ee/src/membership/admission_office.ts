@@ -85,7 +85,7 @@ export class AdmissionOffice {
   ): Promise<AdmissionOutcome> {
     const { clock, entropy, self } = this.#options;
     return runAdmission({
-      kind: "secret",
+      way: { kind: "secret", slot: 0 },
       prs,
       own: self.keyHash,
       peer: channel.keyHash,

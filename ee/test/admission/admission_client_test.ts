@@ -8,7 +8,7 @@ import { bytesOf, deskOf, keyHashOf, PASSWORD } from "./admission_pair.ts";
 
 function optionsOf(changes: Partial<AdmissionOptions>): AdmissionOptions {
   return {
-    kind: "secret",
+    way: { kind: "secret", slot: 0 },
     prs: PASSWORD,
     own: keyHashOf("a"),
     peer: keyHashOf("b"),

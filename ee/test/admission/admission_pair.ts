@@ -8,7 +8,7 @@ import {
   type AdmissionDeskOptions,
   type ProvedPeer,
 } from "../../src/admission/admission_desk.ts";
-import type { AdmissionKind } from "../../src/admission/admission_kind.ts";
+import type { AdmissionWay } from "../../src/admission/admission_way.ts";
 import type { AdmissionOutcome } from "../../src/admission/admission_outcome.ts";
 import { type KeyHash, parseKeyHash } from "../../src/identity/key_hash.ts";
 
@@ -69,7 +69,7 @@ export interface Wire {
 
 /** What a test may change about an asking node. */
 export interface AskOptions {
-  readonly kind?: AdmissionKind;
+  readonly way?: AdmissionWay;
   readonly prs?: Uint8Array;
   /** The key hash the initiator took from TLS. */
   readonly peer?: KeyHash;
@@ -102,7 +102,7 @@ export function ask(
   const keyHash = keyHashOf(name);
   let turn = 0;
   return runAdmission({
-    kind: options.kind ?? "secret",
+    way: options.way ?? { kind: "secret", slot: 0 },
     prs: options.prs ?? PASSWORD,
     own: keyHash,
     peer: options.peer ?? own,

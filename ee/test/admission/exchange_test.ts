@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import type { Wire } from "./admission_pair.ts";
+import type { AdmissionWay } from "../../src/admission/admission_way.ts";
 import {
   ask,
   bytesOf,
@@ -37,14 +38,20 @@ function shape(bytes: Uint8Array): [string, number][] {
 }
 
 Deno.test("an exchange admits a node that knows the password, and each hears the other", async () => {
-  for (const kind of ["secret", "token", "code"] as const) {
+  const ways: readonly AdmissionWay[] = [
+    { kind: "secret", slot: 0 },
+    { kind: "secret", slot: 1 },
+    { kind: "token", id: "00112233aabbccdd" },
+    { kind: "code" },
+  ];
+  for (const way of ways) {
     const b = deskOf("b");
-    assert.deepEqual(await ask("a", b, { kind }), {
+    assert.deepEqual(await ask("a", b, { way }), {
       kind: "admitted",
       payload: ROWS,
     });
     assert.deepEqual(b.admitted, [{
-      peer: { keyHash: keyHashOf("a"), address: "address of a", kind },
+      peer: { keyHash: keyHashOf("a"), address: "address of a", way },
       payload: NAME,
     }]);
     assert.equal(b.desk.openRuns, 0);
@@ -89,8 +96,7 @@ Deno.test("an exchange with another password, way in or closed way ends alike", 
       desk: deskOf("b"),
       options: {
         onRequest: (bytes: Uint8Array<ArrayBuffer>, turn: number) =>
-          turn === 0 ? bytesOf({ ...objectOf(bytes), kind: "token" }) : bytes,
-        kind: "secret" as const,
+          turn === 0 ? bytesOf({ ...objectOf(bytes), kind: "code" }) : bytes,
       },
     },
   ];
