@@ -3,6 +3,7 @@ import type { Clock } from "../platform/mod.ts";
 import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects, Opened } from "./attempt_loop.ts";
 import { tryCandidates } from "./attempt_loop.ts";
+import type { Continuation } from "./continuation.ts";
 import { errorEvent, QUEUED_COMMENT } from "./error_event.ts";
 import { streamOf } from "./whole_answer.ts";
 
@@ -60,7 +61,13 @@ export class AnswerSession {
   /** Resolves when nothing more will come. */
   readonly over: Promise<void>;
   #resolveOver: () => void = () => {};
-  #settled = false;
+  readonly #effects: LoopEffects;
+  readonly #continuation: Continuation | null;
+  /** Attempts so far. */
+  #begun = 0;
+  /** The stream that the client reads. */
+  #live: Streaming | null = null;
+  readonly #settled = new WeakSet<BegunAttempt>();
   #ended = false;
 
   /**
@@ -69,12 +76,16 @@ export class AnswerSession {
    * @param effects How attempts begin and end.
    * @param client Aborted when the client leaves.
    * @param events Whom to tell.
+   * @param continuation Lets another engine go on where a stream breaks off; null for never.
    */
   constructor(
     effects: LoopEffects,
     client: AbortSignal,
     events: SessionEvents,
+    continuation: Continuation | null = null,
   ) {
+    this.#effects = effects;
+    this.#continuation = continuation;
     this.#clock = effects.clock;
     this.#client = client;
     this.#events = events;
@@ -85,8 +96,9 @@ export class AnswerSession {
     this.#current = () => current;
     this.#opening = tryCandidates({
       clock: effects.clock,
-      begin(n) {
+      begin: (n) => {
         const begun = effects.begin(n);
+        this.#begun = n;
         if (!(begun instanceof Fault)) current = begun;
         return begun;
       },
@@ -107,7 +119,9 @@ export class AnswerSession {
     // The client may never read again, so its body cannot be waited for.
     this.#opening.then((opened) => {
       const end = endOf(reason);
-      if (opened.kind === "streaming") this.#settle(opened, end);
+      const first = opened.kind === "streaming" ? opened : null;
+      const live = this.#live ?? first;
+      if (live !== null) this.#settle(live, end);
       this.#end(end.kind === "cancelled" ? "cancelled" : "failed", null);
     });
   }
@@ -175,12 +189,22 @@ export class AnswerSession {
             live = this.#lateStream(now);
             this.#events.content();
           }
-          const events = await live.stream.next();
-          if (gone) return;
-          for (const event of events ?? []) controller.enqueue(event);
-          if (events !== null) return;
-          this.#settle(live, { kind: "answered" });
-          controller.close();
+          for (;;) {
+            this.#live = live;
+            const events = await this.#nextOf(live);
+            if (gone) return;
+            if (events.kind === "resumed") {
+              live = events.live;
+              continue;
+            }
+            for (const event of events.ready) controller.enqueue(event);
+            if (events.isLast) {
+              this.#settle(live, { kind: "answered" });
+              return controller.close();
+            }
+            // What is held back is no answer to the reader's pull.
+            if (events.ready.length > 0) return;
+          }
         } catch (thrown) {
           const end = endOf(thrown);
           if (live !== null) this.#settle(live, end);
@@ -219,14 +243,70 @@ export class AnswerSession {
     );
   }
 
+  async #nextOf(live: Streaming): Promise<
+    | {
+      readonly kind: "events";
+      readonly ready: readonly Uint8Array[];
+      readonly isLast: boolean;
+    }
+    | { readonly kind: "resumed"; readonly live: Streaming }
+  > {
+    let events: readonly Uint8Array[] | null;
+    try {
+      events = await live.stream.next();
+    } catch (thrown) {
+      return { kind: "resumed", live: await this.#resumed(live, thrown) };
+    }
+    const ready = events ?? [];
+    return {
+      kind: "events",
+      ready: this.#continuation?.pass(ready) ?? ready,
+      isLast: events === null,
+    };
+  }
+
+  /** Let another engine go on, or throw what broke the stream off. */
+  async #resumed(live: Streaming, thrown: unknown): Promise<Streaming> {
+    const end = endOf(thrown);
+    const resume = this.#continuation?.point() ?? null;
+    const { signal } = this.#control;
+    if (resume === null || end.kind !== "broken_off" || signal.aborted) {
+      throw thrown;
+    }
+    this.#close(live, end);
+    const before = this.#begun;
+    const opened = await tryCandidates({
+      clock: this.#clock,
+      begin: (n) => {
+        this.#begun = before + n;
+        return this.#effects.begin(this.#begun, resume);
+      },
+    }, signal);
+    if (opened.kind !== "streaming") {
+      if (opened.kind === "cancelled") throw signal.reason;
+      this.#end("broken_off", live.stream.tally);
+      throw thrown;
+    }
+    if (this.#ended) {
+      this.#close(opened, { kind: "cancelled" });
+      throw thrown;
+    }
+    this.#continuation?.resume();
+    return opened;
+  }
+
   #settle(live: Streaming, end: StreamEnd): void {
-    if (this.#settled) return;
-    this.#settled = true;
-    const { tally } = live.stream;
-    live.begun.settle({ ...end, tally });
+    if (this.#close(live, end)) this.#end(end.kind, live.stream.tally);
+  }
+
+  /** End an attempt. False when it had ended before. */
+  #close(live: Streaming, end: StreamEnd): boolean {
+    if (this.#settled.has(live.begun)) return false;
+    this.#settled.add(live.begun);
+    live.begun.settle({ ...end, tally: live.stream.tally });
     live.guard.cancel();
     live.guard[Symbol.dispose]();
-    this.#end(end.kind, tally);
+    return true;
   }
 
   #end(outcome: RequestOutcome, tally: AnswerTally | null): void {

@@ -1,4 +1,9 @@
-import { type Attempt, type Engine, Fault } from "../domain/mod.ts";
+import {
+  type Attempt,
+  type Engine,
+  Fault,
+  type Resume,
+} from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import {
   type AttemptLimits,
@@ -32,9 +37,10 @@ export interface LoopEffects {
    * Begin an attempt at the best candidate that was not tried yet.
    *
    * @param n Number of the attempt, from 1.
+   * @param resume What the client has of the answer already: only an engine that can go on with it is a candidate.
    * @returns The attempt, or why there is no candidate.
    */
-  begin(n: number): BegunAttempt | Fault;
+  begin(n: number, resume?: Resume): BegunAttempt | Fault;
 }
 
 /** What the client can be given. */

@@ -40,6 +40,8 @@ export interface Demand {
   readonly inputCount: number;
   readonly needs: readonly ModelFeature[];
   readonly expected: ExpectedOutput;
+  /** The weights it must run on, to go on with an answer; absent for any. */
+  readonly root?: string;
 }
 
 /** An engine that offers the model, eligible or not. */

@@ -27,6 +27,9 @@ export function unfitness(
   if (missing !== undefined) {
     return { kind: "feature", reason: `lacks ${missing}` };
   }
+  if (demand.root !== undefined && demand.root !== offer.root) {
+    return { kind: "feature", reason: "has other weights" };
+  }
   if (!isAllowedBy(demand.source, engine, self)) {
     return { kind: "source", reason: "the request may not run there" };
   }

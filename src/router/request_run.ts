@@ -9,6 +9,7 @@ import {
   type Log,
   type ModelSet,
   type NodeId,
+  type Resume,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
 import type { RequestOutcome, SessionEvents } from "./answer_session.ts";
@@ -16,7 +17,7 @@ import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
 import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
 import { type DecisionLog, newDecisionId } from "./decision_log.ts";
-import { demandOf } from "./demand.ts";
+import { demandOf, demandOfRest } from "./demand.ts";
 import type { DispatchLedger } from "./dispatch_ledger.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import type { FreeSlotBell } from "./free_slot_bell.ts";
@@ -91,6 +92,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
   readonly #moves: RequestMoves;
   readonly #part: (RunPart & { readonly decision: DecisionId }) | null;
   #last: Sent | null = null;
+  #resume: (Resume & { readonly root: string }) | null = null;
   readonly #chain: PrefixChain | null;
   #ttftMs: number | null = null;
 
@@ -122,7 +124,17 @@ export class RequestRun implements LoopEffects, SessionEvents {
       : null;
   }
 
-  begin(n: number): BegunAttempt | Fault {
+  begin(n: number, resume?: Resume): BegunAttempt | Fault {
+    if (resume !== undefined) {
+      const root = this.#last?.candidate.offer.root ?? null;
+      if (
+        root === null ||
+        this.#last?.candidate.offer.features.includes("resume") !== true
+      ) {
+        return new Fault("no_candidate", "Nobody can go on with this answer");
+      }
+      this.#resume = { ...resume, root };
+    }
     const { demand, engines, placement } = this.#weigh(null);
     if (n === 1 && this.#part === null) this.#record(demand, placement);
     const target = this.#moves.takeTarget() ??
@@ -167,12 +179,15 @@ export class RequestRun implements LoopEffects, SessionEvents {
       snapshots.push(snapshot);
     }
     const { self, policy, lengths } = this.#context;
-    const demand = demandOf(
+    const whole = demandOf(
       this.#request,
       snapshots,
       lengths,
       this.#context.modelSets,
     );
+    const demand = this.#resume === null
+      ? whole
+      : demandOfRest(whole, this.#resume);
     const placement = place({
       demand,
       engines: snapshots,
@@ -258,6 +273,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
       expectedOutputTokens: demand.expected.meanTokens,
       predictedMs: estimate.estimateMs,
       ...(cachedTokens > 0 ? { cachedTokens } : {}),
+      ...(this.#resume === null ? {} : {
+        resume: { text: this.#resume.text, tokens: this.#resume.tokens },
+      }),
     };
     const sent: Sent = {
       candidate,
@@ -276,6 +294,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
       endedAtMs: null,
       outcome: "running",
       reason: null,
+      ...(this.#resume === null
+        ? {}
+        : { resumedAtTokens: this.#resume.tokens }),
       ...(this.#part === null
         ? {}
         : { part: { from: this.#part.from, count: this.#part.count } }),

@@ -22,6 +22,7 @@ import {
 import type { Clock, Entropy } from "../platform/mod.ts";
 import { AnswerSession, type SessionAnswer } from "./answer_session.ts";
 import { AttemptMemory } from "./attempt_memory.ts";
+import { Continuation } from "./continuation.ts";
 import { DecisionLog } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
@@ -33,6 +34,7 @@ import { PrefixBook } from "./prefix_book.ts";
 import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
+import { isResumable, stopsOf } from "./resumable.ts";
 import { RouterMetrics } from "./router_metrics.ts";
 import { SeenDispatches } from "./seen_dispatches.ts";
 import type { SplitPlan } from "./split_plan.ts";
@@ -146,7 +148,11 @@ class EngineRouter implements OwnedRouter {
     if (plan !== null) {
       return await this.#routeParts(run, request, plan, signal);
     }
-    const answer = await this.#session(run, signal).answer(request.stream);
+    const continuation = isResumable(request)
+      ? new Continuation(stopsOf(request))
+      : null;
+    const answer = await this.#session(run, signal, continuation)
+      .answer(request.stream);
     return routed(run.id, answer, answer.begun.candidate.estimate.estimateMs);
   }
 
@@ -175,14 +181,18 @@ class EngineRouter implements OwnedRouter {
     }
   }
 
-  #session(run: RequestRun, signal: AbortSignal): AnswerSession {
+  #session(
+    run: RequestRun,
+    signal: AbortSignal,
+    continuation: Continuation | null = null,
+  ): AnswerSession {
     const session = new AnswerSession(run, signal, {
       content: () => run.content(),
       ended: (outcome, tally) => {
         this.#sessions.delete(session);
         run.ended(outcome, tally);
       },
-    });
+    }, continuation);
     this.#sessions.add(session);
     return session;
   }

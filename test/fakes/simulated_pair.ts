@@ -119,7 +119,7 @@ export function simulatedNodes(options: SimulatedNodesOptions): SimulatedNodes {
 export async function until<Result>(
   clock: ManualClock,
   work: Promise<Result>,
-  stepMs = 5,
+  stepMs = 20,
 ): Promise<Result> {
   let over = false;
   work.then(() => over = true, () => over = true);
