@@ -47,8 +47,8 @@ const LOOKING: ReadonlySet<ClusterAction> = new Set(["doctor", "audit"]);
 
 /**
  * The place of the cluster in a node: empty until a secret, an earlier
- * admission or an operator asks for one, and empty again once nothing keeps it.
- * While it is empty there is no listener, no multicast and no timer.
+ * admission or an operator asks for one. While it is empty, and while the
+ * cluster is dormant, there is no listener, no multicast and no timer.
  */
 export class ClusterSlot implements AsyncDisposable {
   readonly #options: ClusterSlotOptions;
@@ -110,7 +110,7 @@ export class ClusterSlot implements AsyncDisposable {
       new Fault("shutting_down", "The node is shutting down"),
     );
     await this.#turn;
-    await this.#close();
+    await this.#cluster?.[Symbol.asyncDispose]();
   }
 
   async #act(
@@ -121,24 +121,10 @@ export class ClusterSlot implements AsyncDisposable {
   ): Promise<JsonValue> {
     signal.throwIfAborted();
     const { host, platform } = this.#options;
-    if (this.#cluster === null) {
-      if (!OPENING.has(action)) {
-        return await code.actAlone(action, body, host, platform, signal);
-      }
-      this.#cluster = await code.createCluster(host, platform);
+    if (this.cluster === null && !OPENING.has(action)) {
+      return await code.actAlone(action, body, host, platform, signal);
     }
-    try {
-      return await this.#cluster.act(action, body, signal);
-    } finally {
-      if (!LOOKING.has(action) && this.#cluster?.dormant()) {
-        await this.#close();
-      }
-    }
-  }
-
-  async #close(): Promise<void> {
-    const cluster = this.#cluster;
-    this.#cluster = null;
-    await cluster?.[Symbol.asyncDispose]();
+    this.#cluster ??= await code.createCluster(host, platform);
+    return await this.#cluster.act(action, body, signal);
   }
 }

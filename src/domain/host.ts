@@ -57,7 +57,7 @@ export interface Cluster extends AsyncDisposable {
   members(): readonly MemberView[];
   /**
    * Whether nothing keeps it open: this node has no secret and was never
-   * admitted, or has left. The node disposes of it then.
+   * admitted, or has left. It holds no socket and no timer then.
    */
   dormant(): boolean;
   /**

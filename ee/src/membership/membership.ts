@@ -44,6 +44,8 @@ export interface MembershipOptions {
   readonly seats?: SeatOffice;
   /** Called after every change. */
   onChange(): void;
+  /** Called when a row is worth something else than before. */
+  onStanding?(row: MemberRow, standing: RowStanding, from: string): void;
 }
 
 /** A newcomer's row, or why there is none. */
@@ -92,8 +94,15 @@ export class Membership {
     return [...this.#table.values()];
   }
 
+  /** A key's row, or undefined. */
+  rowOf(keyHash: KeyHash): MemberRow | undefined {
+    return this.#table.get(keyHash);
+  }
+
   /** Rows of others who may speak here. */
   peers(): readonly MemberRow[] {
+    // Who was removed has nobody left to talk to.
+    if (this.own.state === "removed") return [];
     return this.rows().filter(({ keyHash }) =>
       keyHash !== this.#options.self.keyHash &&
       this.memberOf(keyHash) !== undefined
@@ -173,21 +182,38 @@ export class Membership {
   }
 
   /**
+   * The row of a key as a tombstone.
+   *
+   * @returns The row, or undefined where there is no member of that key.
+   */
+  tombstoneOf(keyHash: KeyHash): MemberRow | undefined {
+    const row = this.#table.get(keyHash);
+    return row?.state === "member" ? { ...row, state: "removed" } : undefined;
+  }
+
+  /**
    * Decide on a node that proved the password, and write its row. Its own
    * cluster's rows count, so that two halves that each used all their seats
    * do not become one that has too many.
    *
    * @param applicant Who it is.
    * @param theirRows The rows it brings.
+   * @param invited Whether an operator asked for it: then a removed identity
+   *   may return, as the next incarnation.
    */
-  seat(applicant: Applicant, theirRows: readonly MemberRow[]): SeatResult {
+  seat(
+    applicant: Applicant,
+    theirRows: readonly MemberRow[],
+    invited: "invited" | "unasked" = "unasked",
+  ): SeatResult {
     const { log, self } = this.#options;
     const held = this.#table.get(applicant.keyHash);
-    const problem = this.#problemWith(applicant);
+    const returns = held?.state === "removed" && invited === "invited";
+    const problem = this.#problemWith(applicant, returns);
     if (problem !== undefined) return { kind: "refused", reason: problem };
-    if (held !== undefined && held.seat !== null && this.own.seat !== null) {
-      return { kind: "admitted", row: held };
-    }
+    if (
+      held?.state === "member" && held.seat !== null && this.own.seat !== null
+    ) return { kind: "admitted", row: held };
     const { isOffline, licence, nowMs } = this.#seats;
     const union = mergeRows(this.#table, theirRows).table;
     const decision = decideSeats(
@@ -204,7 +230,7 @@ export class Membership {
     const { replaced, seats } = decision;
     const row = rowOf(
       applicant,
-      held?.inc ?? 1,
+      (held?.inc ?? 1) + (returns ? 1 : 0),
       seats.get(applicant.keyHash) ?? null,
     );
     // Only what was decided is written: what else the newcomer brings comes by
@@ -251,9 +277,12 @@ export class Membership {
     ).table;
   }
 
-  #problemWith({ id, keyHash, name }: Applicant): string | undefined {
-    if (this.#table.get(keyHash)?.state === "removed") {
-      return `Failed to admit "${name}": it was removed from this cluster; reset its identity with \`covey identity reset\` to return as a new member`;
+  #problemWith(
+    { id, keyHash, name }: Applicant,
+    returns: boolean,
+  ): string | undefined {
+    if (this.#table.get(keyHash)?.state === "removed" && !returns) {
+      return `Failed to admit "${name}": it was removed from this cluster; invite it with \`covey invite\`, or reset its identity with \`covey identity reset\` to return as a new member`;
     }
     const holder = this.rows().find((row) =>
       row.id === id && row.keyHash !== keyHash && row.state === "member"
@@ -264,6 +293,7 @@ export class Membership {
   }
 
   #tell(row: MemberRow, standing: RowStanding, from: string): void {
+    this.#options.onStanding?.(row, standing, from);
     const { log } = this.#options;
     const fields = { member: row.name, id: row.id, from };
     switch (standing) {
