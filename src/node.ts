@@ -182,7 +182,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       host: {
         log: log.child("cluster"),
         metrics,
-        node: { ...self, version },
+        node: { ...self, version, role: config.role },
         config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
@@ -221,6 +221,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     problemWith: (model) =>
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
+    continueStreams: config.continueStreams,
     self,
   });
   const listeners = stack.use(

@@ -37,6 +37,8 @@ export interface ApiOptions {
   readonly problemWith?: (model: string) => string | null;
   readonly access: AccessRules;
   readonly self: { readonly id: NodeId; readonly name: string };
+  /** Whether broken streams go on elsewhere unless a request says otherwise; absent for no. */
+  readonly continueStreams?: boolean;
   /** Most bytes of a request's body; 64 MiB unless told otherwise. */
   readonly bodyLimitBytes?: number;
 }

@@ -3,7 +3,11 @@ import { BODY_BOUNDS, type BodyBounds } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { readJsonObject } from "./json_body.ts";
 import { respondWith } from "./openai/answer.ts";
-import { parseConversation, type RequestParser } from "./openai/envelope.ts";
+import {
+  parseContinue,
+  parseConversation,
+  type RequestParser,
+} from "./openai/envelope.ts";
 import { pinSource, settleSource } from "./request_source.ts";
 
 /**
@@ -18,7 +22,12 @@ import { pinSource, settleSource } from "./request_source.ts";
 export function createInferenceHandler(
   options: Pick<
     ApiOptions,
-    "router" | "clock" | "members" | "bodyLimitBytes" | "problemWith"
+    | "router"
+    | "clock"
+    | "members"
+    | "bodyLimitBytes"
+    | "problemWith"
+    | "continueStreams"
   >,
   load: () => Promise<RequestParser>,
 ): Handler {
@@ -39,7 +48,15 @@ export function createInferenceHandler(
       request.headers.get("x-covey-conversation"),
     );
     const parse = await load();
-    const asked = parse(body, { source, conversation, client });
+    const asked = parse(body, {
+      source,
+      conversation,
+      client,
+      ...parseContinue(
+        request.headers.get("x-covey-continue"),
+        options.continueStreams ?? false,
+      ),
+    });
     const routed = await router.route(asked, signal)
       .catch((thrown) => {
         throw explain(thrown, asked.model, options);

@@ -2,6 +2,7 @@ import { Fault } from "../domain/mod.ts";
 import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { Dialect } from "./errors.ts";
+import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
@@ -98,6 +99,7 @@ export function createRoutes(
     get("/metrics", "read", status.metrics),
     get("/cluster/members", "read", status.members),
     ...createClusterRoutes(options),
+    ...createFleetRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({

@@ -28,6 +28,8 @@ export interface MemberView {
   readonly note?: string;
   /** Its machine as it last said; absent where it says nothing of it. */
   readonly machine?: MachineReading;
+  /** Milliseconds since it was last heard of; absent for this node, and for one never heard of. */
+  readonly heardMsAgo?: number;
   /** Whether its machine is fit for work; absent where it does not say. */
   readonly conditions?: Conditions;
 }

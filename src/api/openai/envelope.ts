@@ -10,6 +10,8 @@ export interface Envelope {
   readonly source: Source;
   readonly conversation: string | null;
   readonly client: string;
+  /** Whether another engine may go on where a stream breaks off; absent for no. */
+  readonly resumable?: true;
 }
 
 /** Turns a body of one route into a request. */
@@ -37,4 +39,34 @@ export function parseConversation(header: string | null): string | null {
     );
   }
   return name === "" ? null : name;
+}
+
+/**
+ * Read the header `x-covey-continue`.
+ *
+ * @param header Its value, or null.
+ * @param otherwise What holds where it says nothing.
+ * @returns What of the envelope it decides.
+ * @throws {Fault} When it is neither yes nor no.
+ */
+export function parseContinue(
+  header: string | null,
+  otherwise: boolean,
+): Pick<Envelope, "resumable"> {
+  switch (header?.trim().toLowerCase() ?? "") {
+    case "":
+      return otherwise ? { resumable: true } : {};
+    case "1":
+    case "true":
+      return { resumable: true };
+    case "0":
+    case "false":
+      return {};
+    default:
+      throw new Fault(
+        "invalid_request",
+        '"x-covey-continue" must be 1 or 0',
+        { param: "x-covey-continue" },
+      );
+  }
 }
