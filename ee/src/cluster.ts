@@ -10,6 +10,7 @@ import {
   type MemberView,
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
+import type { MachineFacts } from "./identity/machine_facts.ts";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
 
 /** Longest time that stopping may take. */
@@ -32,20 +33,52 @@ export function createCluster(
   return createClusterOn(host, platform, discoverOn(host, platform));
 }
 
+/** What tests put in the place of the real world. */
+export interface ClusterSeams {
+  /** Keys of licence issuers instead of those compiled in. */
+  readonly licenceKeys?: readonly string[];
+  /** The machine instead of the one this process runs on. */
+  readonly machine?: MachineFacts;
+  /** Discovery instead of the real LAN's. */
+  readonly discover?: Discover;
+}
+
 /**
  * The same over another LAN than the real one.
  *
  * @param host What the open node lends to the cluster.
  * @param platform Clock, chance and files.
  * @param discover Starts discovery.
+ * @param seams What else is another than in the real world.
  * @returns The cluster.
  */
 export function createClusterOn(
   host: Host,
   platform: Platform,
   discover: Discover,
+  seams: ClusterSeams = {},
 ): Promise<Cluster> {
-  return Promise.resolve(new BackgroundCluster(host, platform, discover));
+  return Promise.resolve(
+    new BackgroundCluster(host, platform, discover, seams),
+  );
+}
+
+/**
+ * The same on the real LAN, with other keys of licence issuers than those
+ * compiled in. For a main module of a test's own: no variable or file of a
+ * real build leads here.
+ */
+export function createClusterWithSeams(
+  host: Host,
+  platform: Platform,
+  seams: ClusterSeams,
+): Promise<Cluster> {
+  return createClusterOn(
+    host,
+    platform,
+    seams.discover ?? discoverOn(host, platform),
+    seams,
+  );
 }
 
 class BackgroundCluster implements Cluster {
@@ -55,7 +88,12 @@ class BackgroundCluster implements Cluster {
   readonly #life = new AbortController();
   #running: RunningCluster | null = null;
 
-  constructor(host: Host, platform: Platform, discover: Discover) {
+  constructor(
+    host: Host,
+    platform: Platform,
+    discover: Discover,
+    seams: ClusterSeams,
+  ) {
     this.#host = host;
     this.#clock = platform.clock;
     host.metrics.gauge(
@@ -64,7 +102,7 @@ class BackgroundCluster implements Cluster {
       ["health"],
       () => countByHealth(this.members()),
     );
-    this.#coming = this.#bringUp(platform, discover).catch((error) => {
+    this.#coming = this.#bringUp(platform, discover, seams).catch((error) => {
       host.log.error(
         error instanceof Error
           ? error.message
@@ -124,22 +162,41 @@ class BackgroundCluster implements Cluster {
     await this.#running?.[Symbol.asyncDispose]();
   }
 
-  async #bringUp(platform: Platform, discover: Discover): Promise<void> {
+  async #bringUp(
+    platform: Platform,
+    discover: Discover,
+    seams: ClusterSeams,
+  ): Promise<void> {
     const { config, log, node, stateDir } = this.#host;
-    const { entropy, files } = platform;
+    const { clock, entropy, files } = platform;
     // Loaded here, so that a node without a secret never pays for it.
-    const [{ deriveClusterKeys }, { loadIdentity }, { RunningCluster }] =
-      await Promise.all([
-        import("./identity/cluster_keys.ts"),
-        import("./identity/node_identity.ts"),
-        import("./running_cluster.ts"),
-      ]);
+    const [
+      { deriveClusterKeys },
+      { loadIdentity },
+      { readMachineFacts },
+      { openLicence },
+      { LICENCE_KEYS },
+      { RunningCluster },
+    ] = await Promise.all([
+      import("./identity/cluster_keys.ts"),
+      import("./identity/node_identity.ts"),
+      import("./identity/machine_facts.ts"),
+      import("./licence/licence.ts"),
+      import("./licence/licence_keys.ts"),
+      import("./running_cluster.ts"),
+    ]);
     const { previousSecret, secret } = config;
     if (secret === null) return;
-    const [keys, previousKeys, identity] = await Promise.all([
+    const machine = seams.machine ?? await readMachineFacts(files);
+    const [keys, previousKeys, identity, licence] = await Promise.all([
       deriveClusterKeys(secret),
       previousSecret === null ? null : deriveClusterKeys(previousSecret),
-      loadIdentity({ files, entropy, log, stateDir, nodeId: node.id }),
+      loadIdentity({ files, entropy, log, stateDir, nodeId: node.id, machine }),
+      openLicence(config.licence, {
+        publicKeys: seams.licenceKeys ?? LICENCE_KEYS,
+        nowMs: clock.now(),
+        log,
+      }),
     ]);
     if (this.#life.signal.aborted) return;
     this.#running = await RunningCluster.open({
@@ -148,6 +205,8 @@ class BackgroundCluster implements Cluster {
       identity,
       keys,
       previousKeys,
+      licence,
+      machine,
       discover,
     });
   }

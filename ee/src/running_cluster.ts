@@ -1,11 +1,8 @@
 import {
-  type Conditions,
   type Engine,
   type Host,
-  type MachineReading,
   type MemberView,
   type Router,
-  withConditions,
 } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
 import { AdmissionDesk } from "./admission/admission_desk.ts";
@@ -13,7 +10,9 @@ import { encodeCallBack, tryDial } from "./doctor/call_back.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
 import type { ClusterKeys } from "./identity/cluster_keys.ts";
+import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
+import type { Licence } from "./licence/licence.ts";
 import { dialLink } from "./link/dial.ts";
 import {
   formatAddress,
@@ -27,9 +26,11 @@ import {
 } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
 import { AdmissionOffice } from "./membership/admission_office.ts";
+import { CloneGuard } from "./membership/clone_guard.ts";
 import { Dialer, type Met } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
-import { Membership } from "./membership/membership.ts";
+import { type Applicant, Membership } from "./membership/membership.ts";
+import { Notes } from "./membership/notes.ts";
 import type { Peer } from "./membership/peer.ts";
 import { Peers } from "./membership/peers.ts";
 import { fetchStatus } from "./membership/status_call.ts";
@@ -40,6 +41,7 @@ import {
 import { createLocalPorts } from "./ssh/local_port.ts";
 import type { SshPeer } from "./ssh/ssh_command.ts";
 import { SshTunnels } from "./ssh/ssh_tunnels.ts";
+import { enginesInReach, viewMembers } from "./member_views.ts";
 import { isWildcard, Whereabouts } from "./whereabouts.ts";
 
 /** A dial back is an answer to somebody who waits. */
@@ -58,6 +60,9 @@ export interface RunningOptions {
   readonly keys: ClusterKeys;
   /** Keys of the secret before a rotation, or null. */
   readonly previousKeys: ClusterKeys | null;
+  /** This node's licence, checked, or null. */
+  readonly licence: Licence | null;
+  readonly machine: MachineFacts;
   readonly discover: Discover;
 }
 
@@ -70,10 +75,14 @@ export class RunningCluster implements AsyncDisposable {
   readonly #store: MemberStore;
   readonly #membership: Membership;
   readonly #office: AdmissionOffice;
+  readonly #notes: Notes;
+  readonly #guard: CloneGuard;
   readonly #peers: Peers;
   readonly #dialer: Dialer;
   readonly #stack = new AsyncDisposableStack();
   readonly #life = new AbortController();
+  /** Members that hold this node to be a copy of another. */
+  readonly #heldCopyBy = new Set<KeyHash>();
   #server: LinkServer | null = null;
   #tunnels: SshTunnels | null = null;
   #discovery: Discovery | null = null;
@@ -110,11 +119,15 @@ export class RunningCluster implements AsyncDisposable {
     const { host, identity, keys, platform, previousKeys } = options;
     const { clock, entropy } = platform;
     const { log } = host;
-    const self = {
+    const tag = machineTag(options.machine, keys.clusterId);
+    const self: Applicant = {
       id: identity.id,
       keyHash: identity.keyHash,
       name: host.node.name,
+      ...host.node.role === "controller" ? { role: "controller" } : {},
+      ...tag === undefined ? {} : { tag },
     };
+    this.#notes = new Notes(log);
     this.clusterId = keys.clusterId;
     this.#options = options;
     this.#bootId = entropy.uuid();
@@ -135,11 +148,24 @@ export class RunningCluster implements AsyncDisposable {
       self,
       rows: saved.rows,
       log,
+      seats: {
+        licence: options.licence,
+        nowMs: () => clock.now(),
+        isOffline: (keyHash) => this.#isAway(keyHash),
+      },
       onChange: () => this.#follow(),
+    });
+    this.#guard = new CloneGuard({
+      bootAt: (keyHash, address, signal) =>
+        this.#bootAt(keyHash, address, signal),
+      nameOf: (keyHash) => this.#membership.rowOf(keyHash)?.name ?? "a member",
+      onBelieved: (keyHash) => this.#peers.get(keyHash)?.monitor.pollNow(),
+      notes: this.#notes,
     });
     this.#office = new AdmissionOffice({
       self,
       membership: this.#membership,
+      notes: this.#notes,
       book,
       linkPort: () => this.#port,
       passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
@@ -154,7 +180,22 @@ export class RunningCluster implements AsyncDisposable {
       clock,
       log,
       book,
+      bootId: this.#bootId,
       question: (keyHash) => this.#question(keyHash),
+      judge: async ({ channel, row }, { bootId }, signal) => {
+        const { address } = channel;
+        const why = await this.#guard.judge(
+          row.keyHash,
+          bootId,
+          address,
+          signal,
+        );
+        // What the copy's address was learned for is the member's no more.
+        const first = this.#guard.holderAt(row.keyHash);
+        if (why !== null && first !== null) book.met(row.keyHash, first);
+        return why;
+      },
+      onHeldCopy: (peer, reason) => this.#onHeldCopy(peer, reason),
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
@@ -164,7 +205,9 @@ export class RunningCluster implements AsyncDisposable {
       entropy,
       log,
       dial: (addresses, signal) => this.#dial(addresses, signal),
-      isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
+      isMember: (keyHash) =>
+        this.#membership.memberOf(keyHash) !== undefined &&
+        !this.#membership.wantsSeat,
       onMember: (keyHash, address) => {
         if (this.#tunnels?.callbackPort(address) === undefined) {
           book.hint(keyHash, address);
@@ -178,47 +221,20 @@ export class RunningCluster implements AsyncDisposable {
 
   /** Peers' engines, but for those of members without a seat. */
   engines(): readonly Engine[] {
-    return this.#peers.list().filter(({ row }) =>
-      this.#membership.standing(row.keyHash) === "member"
-    ).flatMap((peer) => peer.engines());
+    const { keyHash } = this.#options.identity;
+    const sources = { membership: this.#membership, peers: this.#peers };
+    return enginesInReach(sources, keyHash);
   }
 
   members(): readonly MemberView[] {
-    const { host, identity } = this.#options;
-    return [
-      {
-        ...host.node,
-        id: identity.id,
-        self: true,
-        ...machineOf(host.machine?.conditions(), host.machine?.reading()),
-        health: withConditions("healthy", host.machine?.conditions()),
-        draining: host.router.report().draining ?? false,
-        addresses: this.#places.own(),
-      },
-      ...this.#peers.list().map((peer): MemberView => this.#view(peer)),
-    ];
-  }
-
-  #view(peer: Peer): MemberView {
-    const { monitor, row } = peer;
-    const note = this.#places.note(row.keyHash);
-    return {
-      ...machineOf(
-        monitor.held?.status.work.conditions,
-        monitor.held?.status.work.machine,
-      ),
-      id: row.id,
-      name: monitor.name,
-      self: false,
-      health: withConditions(
-        monitor.health.state,
-        monitor.held?.status.work.conditions,
-      ),
-      draining: monitor.held?.status.draining ?? false,
-      addresses: this.#places.ofPeer(peer),
-      ...(note === null ? {} : { note }),
-      version: monitor.held?.status.version ?? null,
-    };
+    return viewMembers({
+      host: this.#options.host,
+      self: this.#options.identity.id,
+      membership: this.#membership,
+      peers: this.#peers,
+      places: this.#places,
+      notes: this.#notes,
+    });
   }
 
   /** Says goodbye first, then stops to ask, then closes what is open. */
@@ -261,6 +277,7 @@ export class RunningCluster implements AsyncDisposable {
         member: (keyHash) => this.#membership.memberOf(keyHash),
         admission: desk,
         status: (caller, query) => this.#status(caller, query),
+        copyOf: (caller, query) => this.#copyOf(caller, query),
         callBack: (caller, query) => this.#callBack(caller, query),
         serve: (engine, attempt, signal) =>
           this.#serve(engine, attempt, signal),
@@ -269,6 +286,7 @@ export class RunningCluster implements AsyncDisposable {
     log.info("The member link is open", {
       address: formatAddress({ host: config.linkHost, port: this.#port }),
     });
+    this.#stack.use(this.#guard);
     this.#stack.use(this.#peers);
     this.#stack.use(this.#dialer);
     this.#follow();
@@ -335,7 +353,8 @@ export class RunningCluster implements AsyncDisposable {
       host,
       port: sighting.port,
     }));
-    if (keyHash === undefined) {
+    // Who claims this node's own id is itself, or a copy: the dial tells.
+    if (keyHash === undefined || keyHash === this.#options.identity.keyHash) {
       this.#dialer.add(name, "sighting", addresses);
       return;
     }
@@ -347,7 +366,9 @@ export class RunningCluster implements AsyncDisposable {
   #status(caller: LinkCaller, query: StatusQuery): Uint8Array {
     const { host } = this.#options;
     const { keyHash } = caller;
-    this.#places.heard(caller, query);
+    if (this.#guard.isBelieved(keyHash, query.bootId)) {
+      this.#places.heard(caller, query);
+    }
     const peer = this.#peers.get(keyHash);
     if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
     return encodeStatus({
@@ -394,13 +415,14 @@ export class RunningCluster implements AsyncDisposable {
   #serve: Router["serve"] = (engine, attempt, signal) => {
     const keyHash = this.#membership.keyOf(attempt.entry);
     const seated = keyHash !== undefined &&
-      this.#membership.standing(keyHash) === "member";
+      this.#membership.mayGive(keyHash) &&
+      this.#membership.mayGive(this.#options.identity.keyHash);
     return seated
       ? this.#options.host.router.serve(engine, attempt, signal)
       : Promise.resolve({
         kind: "refused",
         reason: "not_lent",
-        message: "The entry node has no seat in this cluster",
+        message: "The entry node or this one has no seat in the cluster",
         retryAfterMs: null,
       });
   };
@@ -422,6 +444,7 @@ export class RunningCluster implements AsyncDisposable {
       keyHash: first.keyHash,
       addresses: () => [first.address],
       credentials: identity,
+      bootId: this.#bootId,
       clock,
       first,
     });
@@ -433,21 +456,84 @@ export class RunningCluster implements AsyncDisposable {
     { address, channel }: Met,
     signal: AbortSignal,
   ): Promise<void> {
-    const { host, platform } = this.#options;
-    const { clock } = platform;
+    const { clock } = this.#options.platform;
     const { status } = await fetchStatus(
       channel,
       this.#question(channel.keyHash),
-      {
+      { clock, signal },
+    );
+    if (status.bootId !== this.#bootId) this.#noteCopy(formatAddress(address));
+  }
+
+  /** What a caller with a member's key is told when it is a copy of that member. */
+  #copyOf(
+    { address, keyHash }: LinkCaller,
+    { bootId, linkPort }: StatusQuery,
+  ): string | null {
+    const host = { host: address, port: linkPort ?? 0 };
+    if (keyHash === this.#options.identity.keyHash) {
+      if (bootId !== null && bootId !== this.#bootId) {
+        this.#noteCopy(formatAddress(host));
+      }
+      // Each shows it: neither can tell which of the two is to stay.
+      return null;
+    }
+    return this.#guard.refusal(
+      keyHash,
+      bootId,
+      linkPort === null ? null : host,
+    );
+  }
+
+  #noteCopy(other: string): void {
+    this.#notes.noteOwn(
+      "copy",
+      `Another running node, at ${other}, holds this node's identity, as after copying a disk; run \`covey identity reset\` on the one that is the copy`,
+    );
+  }
+
+  /** Members that say so are kept apart from those that do not: one is enough. */
+  #onHeldCopy(peer: Peer, reason: string | null): void {
+    if (reason !== null) {
+      this.#heldCopyBy.add(peer.row.keyHash);
+      this.#notes.noteOwn("copy", reason);
+    } else if (
+      this.#heldCopyBy.delete(peer.row.keyHash) && this.#heldCopyBy.size === 0
+    ) this.#notes.noteOwn("copy", null);
+  }
+
+  /** The boot id of who holds a key at an address; null where nobody does. */
+  async #bootAt(
+    keyHash: KeyHash,
+    address: LinkAddress,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const { identity, platform: { clock } } = this.#options;
+    using channel = new MemberChannel({
+      keyHash,
+      addresses: () => [address],
+      credentials: identity,
+      bootId: this.#bootId,
+      clock,
+    });
+    try {
+      const question = this.#question(keyHash);
+      const { status } = await fetchStatus(channel, question, {
         clock,
         signal,
-      },
-    );
-    if (status.bootId === this.#bootId) return;
-    host.log.error(
-      "Another running node holds this node's identity, as after copying a disk; run `covey identity reset` on one of the two",
-      { other: formatAddress(address), otherName: status.name },
-    );
+      });
+      return status.bootId;
+    } catch {
+      // Nobody there, somebody else, or no answer in time: it is not there.
+      signal.throwIfAborted();
+      return null;
+    }
+  }
+
+  /** Whether a member was found to be gone, and not only not met yet. */
+  #isAway(keyHash: KeyHash): boolean {
+    const health = this.#peers.get(keyHash)?.monitor.health;
+    return health?.state === "offline" && health.failures > 0;
   }
 
   #question(keyHash: KeyHash) {
@@ -462,6 +548,7 @@ export class RunningCluster implements AsyncDisposable {
     for (const keyHash of this.#peers.follow(this.#membership.peers())) {
       this.#server?.expel(keyHash);
       this.#places.forget(keyHash);
+      this.#guard.forget(keyHash);
     }
     this.#save();
   }
@@ -475,14 +562,4 @@ export class RunningCluster implements AsyncDisposable {
       ),
     });
   }
-}
-
-function machineOf(
-  conditions: Conditions | undefined,
-  machine: MachineReading | undefined,
-): Pick<MemberView, "conditions" | "machine"> {
-  return {
-    ...(conditions === undefined ? {} : { conditions }),
-    ...(machine === undefined ? {} : { machine }),
-  };
 }

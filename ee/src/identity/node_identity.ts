@@ -3,6 +3,11 @@ import { type Entropy, FileError, type Files } from "@covey/core/platform";
 import { z } from "zod";
 import { makeCertificate, makePrivateKey, publicKeyOf } from "./certificate.ts";
 import {
+  type MachineFacts,
+  type MachineMarks,
+  markMachine,
+} from "./machine_facts.ts";
+import {
   type KeyHash,
   keyHashOfCertificate,
   keyHashOfSpki,
@@ -38,6 +43,8 @@ export interface IdentityOptions {
   /** Folder of the cluster's state. */
   readonly stateDir: string;
   readonly nodeId: NodeId;
+  /** This machine, to be kept beside the key; without it what is kept stays. */
+  readonly machine?: MachineFacts;
 }
 
 const FILE_MODE = 0o600;
@@ -51,6 +58,11 @@ const fileSchema = z.object({
   keyHash: z.string(),
   privateKey: z.string(),
   certificate: z.string(),
+  // Kept by later starts; a file of an older version has none.
+  machine: z.object({
+    board: z.string().nullable(),
+    macs: z.array(z.string()).max(64),
+  }).exactOptional(),
 });
 type IdentityFile = z.infer<typeof fileSchema>;
 
@@ -87,6 +99,7 @@ export async function loadIdentity(
   }
   const keyHash = keyHashOfSpki(spki);
   if (keyHashOfCertificate(file.certificate) === keyHash) {
+    await keepMachine(options, path, file);
     return identityOf(options.nodeId, keyHash, file);
   }
   options.log.warn(
@@ -125,18 +138,59 @@ async function save(
     keyHash,
     privateKey,
     certificate: await makeCertificate(nodeId, privateKey, options.entropy),
+    ...marksOf(options, keyHash),
   };
   if (keyHashOfCertificate(file.certificate) !== keyHash) {
     throw new Error(
       "Failed to make this node's certificate: it cannot be read back",
     );
   }
-  await options.files.writeAtomic(
+  await write(options, path, file);
+  return identityOf(nodeId, keyHash, file);
+}
+
+async function write(
+  { files }: IdentityOptions,
+  path: string,
+  file: IdentityFile,
+): Promise<void> {
+  await files.writeAtomic(
     path,
     `${JSON.stringify(file, null, 2)}\n`,
     FILE_MODE,
   );
-  return identityOf(nodeId, keyHash, file);
+}
+
+/**
+ * Keep what this machine is beside the key, the first time and when more of it
+ * is known than before: a start by another user may see less.
+ */
+async function keepMachine(
+  options: IdentityOptions,
+  path: string,
+  file: IdentityFile,
+): Promise<void> {
+  const { machine: now } = marksOf(options, file.keyHash);
+  if (now === undefined) return;
+  const before = file.machine;
+  const machine: MachineMarks = {
+    board: now.board ?? before?.board ?? null,
+    macs: now.macs.length > 0 ? now.macs : before?.macs ?? [],
+  };
+  if (JSON.stringify(before) === JSON.stringify(machine)) return;
+  await write(options, path, {
+    ...file,
+    machine: { ...machine, macs: [...machine.macs] },
+  });
+}
+
+function marksOf(
+  { machine }: IdentityOptions,
+  keyHash: string,
+): { machine?: { board: string | null; macs: string[] } } {
+  if (machine === undefined) return {};
+  const { board, macs } = markMachine(machine, keyHash);
+  return { machine: { board, macs: [...macs] } };
 }
 
 function identityOf(

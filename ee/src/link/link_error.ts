@@ -2,7 +2,8 @@
  * Why a peer could not be talked to:
  * `refused` nobody listens at the address, `unreachable` no connection came
  * about, `identity` another key answered, `timeout` it took too long,
- * `broken` the connection ended early, `protocol` the peer broke the protocol.
+ * `broken` the connection ended early, `protocol` the peer broke the protocol,
+ * `copy` one of the two ends is held to be a copy of another running node.
  */
 export type LinkProblem =
   | "refused"
@@ -10,7 +11,8 @@ export type LinkProblem =
   | "identity"
   | "timeout"
   | "broken"
-  | "protocol";
+  | "protocol"
+  | "copy";
 
 /** A failure of the link itself, never of the engine behind it. */
 export class LinkError extends Error {

@@ -9,6 +9,7 @@ import { answerAttempt } from "./attempt_route.ts";
 import { parseAttempt } from "./attempt_wire.ts";
 import type { LinkCredentials } from "./dial.ts";
 import { formatAddress, normalHost } from "./link_address.ts";
+import { BOOT_HEADER } from "./member_channel.ts";
 import { readBody } from "./read_body.ts";
 import { type Visit, VisitorGate } from "./visitor_gate.ts";
 import { Withdrawable, withdrawnAttempt } from "./withdraw_call.ts";
@@ -17,6 +18,7 @@ import { WireError } from "./wire_error.ts";
 const ATTEMPT_LIMIT_BYTES = 80 * 1024 * 1024;
 const ATTEMPT_LIMIT_MS = 60_000;
 const SMALL_LIMIT_MS = 5000;
+const TELL_LIMIT_BYTES = 64 * 1024;
 const MOST_CONNECTIONS = 512;
 const ATTEMPTS = "/covey/1/attempts/";
 
@@ -24,6 +26,8 @@ const ATTEMPTS = "/covey/1/attempts/";
 export const ADMISSION_PATH = "/covey/1/admission";
 /** Path of a member's status. */
 export const STATUS_PATH = "/covey/1/status";
+/** Path where a member tells news. */
+export const TELL_PATH = "/covey/1/tell";
 /** Path where a member asks to be dialled back. */
 export const CALL_BACK_PATH = "/covey/1/callback";
 
@@ -46,6 +50,8 @@ export interface StatusQuery {
   readonly callback: number | null | undefined;
   /** Digest of the rows the sender has, or null. */
   readonly rowsDigest: string | null;
+  /** Which of its starts this is, as the sender states it, or null. */
+  readonly bootId: string | null;
 }
 
 /** What the link server asks of the rest of the cluster. */
@@ -64,8 +70,21 @@ export interface LinkServerOptions {
   };
   /** The status as JSON. */
   status(caller: LinkCaller, query: StatusQuery): Uint8Array;
+  /**
+   * Read a member's news.
+   *
+   * @returns Takes them; called once the answer is out, since they may be that
+   *   the sender is gone.
+   * @throws {WireError} When they can not be read.
+   */
+  tell(caller: LinkCaller, body: Uint8Array): () => void;
   /** Dial the sender back; what came of it, as JSON. */
   callBack(caller: LinkCaller, query: StatusQuery): Promise<Uint8Array>;
+  /**
+   * Why a member's key is not enough: the caller is a copy of a node that
+   * runs. Null to go on.
+   */
+  copyOf?(caller: LinkCaller, query: StatusQuery): string | null;
   readonly serve: Router["serve"];
 }
 
@@ -220,6 +239,9 @@ export class LinkServer implements AsyncDisposable {
       return refuse(response, 403, "Only members may ask for this");
     }
     this.#visits.get(nameOf(socket))?.becomeMember();
+    const copy = this.#options.copyOf?.(caller, statusQuery(request, member)) ??
+      null;
+    if (copy !== null) return refuse(response, 409, copy);
     if (request.method === "GET" && path === STATUS_PATH) {
       return reply(
         response,
@@ -230,6 +252,9 @@ export class LinkServer implements AsyncDisposable {
     if (request.method === "POST" && withdrawn !== undefined) {
       const word = await this.#withdrawable.withdraw(withdrawn, member);
       return reply(response, new TextEncoder().encode(word), "text/plain");
+    }
+    if (request.method === "POST" && path === TELL_PATH) {
+      return await this.#tell(request, response, caller);
     }
     if (request.method === "POST" && path === CALL_BACK_PATH) {
       const query = statusQuery(request, member);
@@ -255,6 +280,31 @@ export class LinkServer implements AsyncDisposable {
     const body = await readBody(request, limits, clock);
     if (body.kind !== "body") return refuseBody(response, body.kind);
     reply(response, await admission.receive(body.bytes, caller));
+  }
+
+  async #tell(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: LinkCaller,
+  ): Promise<void> {
+    const { clock, tell } = this.#options;
+    const limits = { maxBytes: TELL_LIMIT_BYTES, limitMs: SMALL_LIMIT_MS };
+    const body = await readBody(request, limits, clock);
+    if (body.kind !== "body") return refuseBody(response, body.kind);
+    let take: () => void;
+    try {
+      take = tell(caller, body.bytes);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      return refuse(response, 400, error.message);
+    }
+    const sent = new Promise<void>((resolve) => {
+      response.once("finish", resolve);
+      response.once("close", resolve);
+    });
+    reply(response, new TextEncoder().encode("{}"));
+    await sent;
+    take();
   }
 
   async #attempt(
@@ -300,11 +350,13 @@ function nameOf(socket: Socket): string {
 function statusQuery(request: IncomingMessage, member: NodeId): StatusQuery {
   const callback = request.headers["x-covey-callback"];
   const digest = request.headers["x-covey-rows"];
+  const bootId = request.headers[BOOT_HEADER];
   return {
     member,
     linkPort: portOf(request.headers["x-covey-link-port"]),
     callback: callback === undefined ? undefined : portOf(callback),
     rowsDigest: typeof digest === "string" ? digest.slice(0, 64) : null,
+    bootId: typeof bootId === "string" ? bootId.slice(0, 64) : null,
   };
 }
 

@@ -11,6 +11,9 @@ import { PinnedAgent } from "./pinned_agent.ts";
 /** Allowance over a connection's own limit, before the channel gives up on it. */
 const SOCKET_LIMIT_MS = 1250;
 
+/** Header in which a node says which of its starts this is. */
+export const BOOT_HEADER = "x-covey-boot";
+
 /** What a channel needs. */
 export interface ChannelOptions {
   /** The only key it talks to. */
@@ -18,6 +21,8 @@ export interface ChannelOptions {
   /** Where that member may be, best first; asked again for each connection. */
   addresses(): readonly LinkAddress[];
   readonly credentials: LinkCredentials;
+  /** Drawn at this node's start, and said with every request. */
+  readonly bootId?: string;
   readonly clock: Clock;
   /** A connection that stands already and whose key was checked. */
   readonly first?: DialledSocket;
@@ -75,7 +80,7 @@ export class MemberChannel implements Disposable {
    */
   async request(call: LinkCall): Promise<LinkExchange> {
     const { signal, body } = call;
-    const { clock } = this.#options;
+    const { bootId, clock } = this.#options;
     signal.throwIfAborted();
     this.#life.signal.throwIfAborted();
     const outgoing = request({
@@ -86,6 +91,7 @@ export class MemberChannel implements Disposable {
       method: call.method,
       path: call.path,
       headers: {
+        ...(bootId === undefined ? {} : { [BOOT_HEADER]: bootId }),
         ...call.headers,
         ...(call.method === "POST"
           ? { "content-length": String(body?.length ?? 0) }
@@ -147,6 +153,12 @@ export class MemberChannel implements Disposable {
       onEnd();
       throw error;
     }
+  }
+
+  /** Close idle connections, so that the next request dials again. */
+  redial(): void {
+    this.#first?.socket.destroy();
+    this.#agent.destroy();
   }
 
   /** End every request that runs, because the member is held to be gone. */

@@ -6,32 +6,65 @@ import type {
   AdmissionOutcome,
   AdmissionVerdict,
 } from "../admission/admission_outcome.ts";
+import type { AdmissionWay } from "../admission/admission_way.ts";
+import type { AuditLog } from "../audit/audit_log.ts";
+import type { Invitations } from "../invitation/invitations.ts";
 import { LinkError } from "../link/link_error.ts";
 import { ADMISSION_PATH } from "../link/link_server.ts";
 import type { AddressBook } from "./address_book.ts";
 import {
+  type AdmissionPayload,
   encodeAdmissionPayload,
   parseAdmissionPayload,
 } from "./admission_payload.ts";
 import type { Met } from "./dialer.ts";
+import type { DoorKeeper } from "./door_keeper.ts";
 import type { Applicant, Membership } from "./membership.ts";
+import type { Notes } from "./notes.ts";
+import type { SecretRing } from "./secret_ring.ts";
 
 const REPLY_LIMIT_BYTES = 2 ** 21;
 const REPLY_LIMIT_MS = 5000;
+const DOOR_SHUT =
+  "The door of this cluster is closed: its secret alone lets nobody in. Invite with `covey invite`, or open it with `covey door open`";
 
 /** What admissions need on this node. */
 export interface OfficeOptions {
   readonly self: Applicant;
   readonly membership: Membership;
   readonly book: AddressBook;
-  /** Port of this node's link. */
+  /** Where refusals are kept for the operators of both sides. */
+  readonly notes?: Notes;
+  /** Port of this node's link; 0 while it is not known. */
   linkPort(): number;
-  /** Passwords to try as the asking side, in order. */
-  readonly passwords: readonly Uint8Array[];
+  readonly secrets: SecretRing;
+  readonly door: DoorKeeper;
+  /** Null where this node can not invite: it is in no cluster yet. */
+  readonly invitations: Invitations | null;
+  /** Labels of the cluster this node is in; none where it is in none. */
+  readonly clusterIds: readonly string[];
+  readonly audit: AuditLog;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Log;
 }
+
+/** An invitation as its bearer holds it. */
+export interface HeldInvitation {
+  readonly way: Exclude<AdmissionWay, { kind: "secret" }>;
+  readonly password: Uint8Array<ArrayBuffer>;
+}
+
+/** How asking with an invitation ended. */
+export type InvitedOutcome =
+  | {
+    readonly kind: "joined";
+    /** The cluster's label, by which this node keeps its table. */
+    readonly clusterId: string;
+    /** Name of the issuer. */
+    readonly by: string;
+  }
+  | Exclude<AdmissionOutcome, { kind: "admitted" }>;
 
 /** Both ends of an admission, once it comes to rows. */
 export class AdmissionOffice {
@@ -41,55 +74,151 @@ export class AdmissionOffice {
     this.#options = options;
   }
 
-  /** Decide on a node that proved the password. */
-  decide(proved: ProvedPeer, said: JsonObject): AdmissionVerdict {
-    const { book, log, membership } = this.#options;
-    const { address, keyHash } = proved;
-    const payload = parseAdmissionPayload(said);
-    if (payload === undefined) {
-      return {
-        kind: "refused",
-        reason: "Failed to read who asks for admission; update Covey there",
-      };
-    }
-    const { id, linkPort, name } = payload;
-    const seat = membership.seat({ id, keyHash, name }, payload.rows);
-    if (seat.kind === "refused") {
-      log.warn("A node was not admitted", {
-        name,
-        address,
-        reason: seat.reason,
-      });
-      return seat;
-    }
-    book.hint(keyHash, { host: address, port: linkPort });
-    return { kind: "admitted", payload: this.#payload() };
+  /**
+   * The password of a run that a stranger begins here, or null where there is
+   * none. A shut door is no reason: who proves the secret is told of it.
+   */
+  passwordOf(way: AdmissionWay): Uint8Array<ArrayBuffer> | null {
+    const { invitations, secrets } = this.#options;
+    return way.kind === "secret"
+      ? secrets.password(way.slot)
+      : invitations?.passwordFor(way) ?? null;
   }
 
-  /** Ask a node for admission with each password in turn, and take it in. */
+  /** Decide on a node that proved the password. */
+  decide(proved: ProvedPeer, said: JsonObject): AdmissionVerdict {
+    const { audit, book, door, invitations, membership } = this.#options;
+    const { address, keyHash, way } = proved;
+    const payload = parseAdmissionPayload(said);
+    if (payload === undefined) {
+      return this.#refuse(
+        proved,
+        "A node",
+        "Failed to read who asks for admission; update Covey there",
+      );
+    }
+    const { id, linkPort, name } = payload;
+    const problem = this.#problemWith(proved, payload);
+    if (problem !== undefined) return this.#refuse(proved, name, problem);
+    const seat = membership.seat(
+      applicantOf(payload, keyHash),
+      payload.rows,
+      way.kind === "secret" ? "unasked" : "invited",
+    );
+    if (seat.kind === "refused") return this.#refuse(proved, name, seat.reason);
+    if (way.kind === "secret") door.align(payload.rotation + way.slot);
+    else invitations?.use(way, keyHash);
+    door.merge(payload.door, name);
+    if (linkPort !== 0) book.hint(keyHash, { host: address, port: linkPort });
+    audit.note({
+      event: "admitted",
+      way: way.kind,
+      name,
+      id,
+      keyHash,
+      address,
+    });
+    return { kind: "admitted", payload: this.#payload(way) };
+  }
+
+  /**
+   * Ask a node for admission with the secrets in turn, and take it in. With a
+   * shut door nobody is asked: whoever answered would be let in by it.
+   */
   async ask(met: Met, signal: AbortSignal): Promise<AdmissionOutcome> {
-    let outcome: AdmissionOutcome = { kind: "failed", problem: "no_match" };
-    for (const prs of this.#options.passwords) {
-      outcome = await this.#run(met, prs, signal);
+    const { door, notes, secrets } = this.#options;
+    let outcome: AdmissionOutcome = { kind: "failed", problem: "closed" };
+    for (const { own, theirs } of secrets.runs()) {
+      const prs = secrets.password(own);
+      if (prs === null || door.isShut(own)) continue;
+      const way = { kind: "secret", slot: theirs } as const;
+      outcome = await this.#run(met, way, prs, own, signal);
+      if (outcome.kind === "admitted") {
+        if (door.isShut(own)) return { kind: "failed", problem: "closed" };
+        const taken = this.#takeIn(met, outcome);
+        if (taken.kind !== "taken") return taken;
+        door.align(taken.payload.rotation + own);
+        notes?.noteOwn("admission", null);
+        return outcome;
+      }
       const another = outcome.kind === "failed" &&
         outcome.problem === "no_match";
       if (!another) break;
     }
-    return outcome.kind === "admitted" ? this.#takeIn(met, outcome) : outcome;
+    if (outcome.kind === "refused") notes?.noteOwn("admission", outcome.reason);
+    return outcome;
+  }
+
+  /** Ask the issuer of an invitation for admission, and take its cluster in. */
+  async askInvited(
+    met: Met,
+    { password, way }: HeldInvitation,
+    signal: AbortSignal,
+  ): Promise<InvitedOutcome> {
+    const { audit, door, notes } = this.#options;
+    const outcome = await this.#run(met, way, password, 0, signal);
+    if (outcome.kind !== "admitted") return outcome;
+    const taken = this.#takeIn(met, outcome);
+    if (taken.kind !== "taken") return taken;
+    const { payload } = taken;
+    if (payload.clusterId === undefined) {
+      return { kind: "failed", problem: "no_match" };
+    }
+    door.align(payload.rotation);
+    notes?.noteOwn("admission", null);
+    audit.note({ event: "joined", way: way.kind, by: payload.name });
+    return {
+      kind: "joined",
+      clusterId: payload.clusterId,
+      by: payload.name,
+    };
+  }
+
+  #problemWith(
+    { keyHash, way }: ProvedPeer,
+    payload: AdmissionPayload,
+  ): string | undefined {
+    const { clusterIds, door, invitations, membership } = this.#options;
+    if (way.kind === "secret") {
+      const isKnown = membership.memberOf(keyHash) !== undefined;
+      return door.isShut(way.slot) && !isKnown ? DOOR_SHUT : undefined;
+    }
+    if (invitations?.admits(way, keyHash) !== true) {
+      return `The ${way.kind} has expired or was used by another node; ask for a new one`;
+    }
+    const elsewhere = payload.clusters.length > 0 &&
+      !payload.clusters.some((id) => clusterIds.includes(id));
+    return elsewhere
+      ? "That node is in another cluster: run `covey leave` there first, and unset COVEY_CLUSTER_SECRET if it is set"
+      : undefined;
+  }
+
+  #refuse(
+    { address, keyHash, way }: ProvedPeer,
+    name: string,
+    reason: string,
+  ): AdmissionVerdict {
+    const { audit, log } = this.#options;
+    log.warn("A node was not admitted", { name, address, reason });
+    audit.note({ event: "refused", way: way.kind, reason, keyHash, address });
+    return { kind: "refused", reason };
   }
 
   #run(
     { channel }: Met,
+    way: AdmissionWay,
     prs: Uint8Array,
+    slot: 0 | 1,
     signal: AbortSignal,
   ): Promise<AdmissionOutcome> {
     const { clock, entropy, self } = this.#options;
+    const ownWay = way.kind === "secret" ? { ...way, slot } : way;
     return runAdmission({
-      way: { kind: "secret", slot: 0 },
+      way,
       prs,
       own: self.keyHash,
       peer: channel.keyHash,
-      payload: this.#payload(),
+      payload: this.#payload(ownWay),
       send: async (message, sending) => {
         const exchange = await channel.request({
           method: "POST",
@@ -115,8 +244,10 @@ export class AdmissionOffice {
   #takeIn(
     { channel }: Met,
     verdict: Extract<AdmissionOutcome, { kind: "admitted" }>,
-  ): AdmissionOutcome {
-    const { membership, log } = this.#options;
+  ):
+    | { readonly kind: "taken"; readonly payload: AdmissionPayload }
+    | Exclude<AdmissionOutcome, { kind: "admitted" }> {
+    const { door, log, membership } = this.#options;
     const payload = parseAdmissionPayload(verdict.payload);
     const row = payload?.rows.find(({ keyHash }) =>
       keyHash === channel.keyHash
@@ -132,20 +263,54 @@ export class AdmissionOffice {
       return { kind: "refused", reason };
     }
     membership.merge(payload.rows, payload.name);
-    return verdict;
+    door.merge(payload.door, payload.name);
+    return { kind: "taken", payload };
   }
 
-  /** This node first and what it was told last, so that nothing needed is cut. */
-  #payload(): JsonObject {
-    const { linkPort, membership, self } = this.#options;
+  /**
+   * This node first and what it was told last, so that nothing needed is cut.
+   *
+   * @param way By what it comes or lets in, with the slot of its own secret.
+   */
+  #payload(way: AdmissionWay): JsonObject {
+    const { clusterIds, door, linkPort, membership, self } = this.#options;
     const rows = membership.rows();
     const own = rows.filter(({ keyHash }) => keyHash === self.keyHash);
     const others = rows.filter(({ keyHash }) => keyHash !== self.keyHash);
+    const { rotation } = door.saved;
+    const [clusterId] = clusterIds;
+    // The label is for members alone, and the secret says it by itself.
+    const labels = way.kind === "secret" ? {} : {
+      clusters: clusterIds,
+      ...(clusterId === undefined ? {} : { clusterId }),
+    };
     return encodeAdmissionPayload({
       id: self.id,
       name: self.name,
       linkPort: linkPort(),
+      ...self.role === undefined ? {} : { role: self.role },
+      ...self.tag === undefined ? {} : { tag: self.tag },
       rows: [...own, ...others.reverse()],
+      door: door.door,
+      rotation: Math.max(
+        0,
+        way.kind === "secret" ? rotation - way.slot : rotation,
+      ),
+      clusters: [],
+      ...labels,
     });
   }
+}
+
+function applicantOf(
+  { id, name, role, tag }: AdmissionPayload,
+  keyHash: Applicant["keyHash"],
+): Applicant {
+  return {
+    id,
+    keyHash,
+    name,
+    ...role === undefined ? {} : { role },
+    ...tag === undefined ? {} : { tag },
+  };
 }

@@ -1,13 +1,18 @@
 import type { Engine, Log, NodeId } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
+import { LinkError } from "../link/link_error.ts";
 import type { LinkCredentials } from "../link/dial.ts";
 import { MemberChannel } from "../link/member_channel.ts";
 import { PeerEngines } from "../link/peer_engine.ts";
 import type { AddressBook } from "./address_book.ts";
 import type { MemberRow } from "./member_row.ts";
 import { PeerMonitor } from "./peer_monitor.ts";
-import { fetchStatus, type StatusQuestion } from "./status_call.ts";
+import {
+  fetchStatus,
+  type Polled,
+  type StatusQuestion,
+} from "./status_call.ts";
 import type { StatusMessage } from "./status_message.ts";
 
 /** What every peer needs of the node. */
@@ -20,6 +25,20 @@ export interface PeerOptions {
   /** What this node says when it asks for a status. */
   question(keyHash: KeyHash): StatusQuestion;
   onStatus(peer: Peer, status: StatusMessage): void;
+  /** Which of its starts this is, said with every request. */
+  readonly bootId?: string;
+  /**
+   * Judge whose status it is, since a copy of a member holds its key too.
+   *
+   * @returns Null when it is the member's own, else why it is not believed.
+   */
+  judge?(
+    peer: Peer,
+    status: StatusMessage,
+    signal: AbortSignal,
+  ): Promise<string | null>;
+  /** The member holds this node to be a copy, or with null does no more. */
+  onHeldCopy?(peer: Peer, reason: string | null): void;
   /** The key answered at an address where it was not met before. */
   onMet(): void;
 }
@@ -38,6 +57,7 @@ export class Peer implements AsyncDisposable {
       keyHash: row.keyHash,
       addresses: () => book.candidates(row.keyHash),
       credentials,
+      ...options.bootId === undefined ? {} : { bootId: options.bootId },
       clock,
       onConnected: (address) => {
         const [last] = book.metAt(row.keyHash);
@@ -49,11 +69,7 @@ export class Peer implements AsyncDisposable {
       clock,
       log,
       name: row.name,
-      poll: (signal) =>
-        fetchStatus(this.channel, options.question(row.keyHash), {
-          clock,
-          signal,
-        }),
+      poll: (signal) => this.#poll(options, signal),
       lastHeardMs: () => this.channel.lastHeardMs,
       onStatus: (status) => options.onStatus(this, status),
       onOffline: () => this.channel.breakOff("The member is off line"),
@@ -77,6 +93,27 @@ export class Peer implements AsyncDisposable {
       onRoundTrip: (ms) => this.monitor.observeRoundTrip(ms),
       onLinkFailure: () => this.monitor.pollNow(),
     });
+  }
+
+  async #poll(options: PeerOptions, signal: AbortSignal): Promise<Polled> {
+    const { clock, judge, onHeldCopy, question } = options;
+    const means = { clock, signal };
+    const polled = await fetchStatus(
+      this.channel,
+      question(this.row.keyHash),
+      means,
+    ).catch((error) => {
+      if (error instanceof LinkError && error.problem === "copy") {
+        onHeldCopy?.(this, error.message);
+      }
+      throw error;
+    });
+    onHeldCopy?.(this, null);
+    const reason = await judge?.(this, polled.status, signal) ?? null;
+    if (reason === null) return polled;
+    // The next connection goes where the member itself was met.
+    this.channel.redial();
+    throw new LinkError("copy", reason);
   }
 
   /** Its engines as the router sees them. */

@@ -1,5 +1,6 @@
 import { STATUS_PATH } from "../link/link_server.ts";
 import { LinkError } from "../link/link_error.ts";
+import { WireError } from "../link/wire_error.ts";
 import type { MemberChannel } from "../link/member_channel.ts";
 import type { Clock } from "@covey/core/platform";
 import {
@@ -10,6 +11,8 @@ import {
 
 /** Longest time a poll may take. */
 export const POLL_LIMIT_MS = 1000;
+
+const LONGEST_REASON = 600;
 
 /** A status with what it took to get it. */
 export interface Polled {
@@ -64,6 +67,9 @@ export async function fetchStatus(
     });
     const bytes = await exchange.readAll(STATUS_LIMIT_BYTES, POLL_LIMIT_MS);
     const roundTripMs = clock.monotonic() - exchange.sentAtMs;
+    if (exchange.status === 409) {
+      throw new LinkError("copy", readReason(bytes));
+    }
     if (exchange.status !== 200) {
       throw new LinkError(
         "protocol",
@@ -74,8 +80,17 @@ export async function fetchStatus(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof LinkError) throw error;
+    if (error instanceof WireError) {
+      throw new LinkError("protocol", error.message, error);
+    }
     throw deadline.signal.aborted
       ? new LinkError("timeout", "The member gave no status in time", error)
       : new LinkError("protocol", "The member's status makes no sense", error);
   }
+}
+
+/** What the other side says, fit to be shown. */
+function readReason(bytes: Uint8Array): string {
+  const text = new TextDecoder().decode(bytes.subarray(0, LONGEST_REASON));
+  return text.replace(/\p{C}+/gu, " ").trim();
 }
