@@ -31,8 +31,15 @@ export interface HostReaderOptions {
  */
 export function createHostReader(options: HostReaderOptions): MachineReader {
   const { files } = options;
+  // One file after the other: reads side by side would each take a thread, and
+  // threads hold memory for as long as the process lives.
+  let turn: Promise<unknown> = Promise.resolve();
   return {
-    text: (path) => orNull(() => files.readText(path)),
+    text(path) {
+      const read = turn.then(() => orNull(() => files.readText(path)));
+      turn = read.catch(() => {});
+      return read;
+    },
     async names(folder) {
       const entries = await orNull(() => files.list(folder)) ?? [];
       return entries.slice(0, MOST_NAMES).map(({ name }) => name);
