@@ -83,6 +83,7 @@ async function buildSchema(): Promise<ZodType<readonly EngineConfig[]>> {
     models: z.array(model, { error: "give a list of models" })
       .min(1, { error: "give at least one model" })
       .max(1_024, { error: "give at most 1024 models" }),
+    maxLoaded: whole(1, 1_024).nullable().default(null),
     faults,
   });
   return z.array(engine, { error: "give a list of engines" })

@@ -53,6 +53,8 @@ export type EngineConfig = {
   readonly kind: "simulated";
   readonly id: string;
   readonly models: readonly SimulatedModelConfig[];
+  /** Models that fit into memory at once, or null for all. */
+  readonly maxLoaded: number | null;
   readonly faults: SimulatedFaults;
 };
 

@@ -25,8 +25,12 @@ export interface EngineSnapshot {
   readonly view: EngineView;
   /** Expected work of this entry's dispatches to a device that the view does not hold. */
   unseenMs(device: string): readonly number[];
+  /** What this entry found predictions for a model there to be off by; absent for 1. */
+  correction?(model: string): number;
   /** What keeps it from being used now, or null. */
   readonly bar: Bar | null;
+  /** This entry's failed attempts there within a minute; absent for none. */
+  readonly recentErrors?: number;
   /** Tokens of the prompt that one of its models is taken to have cached; absent for none. */
   cachedTokens?(model: string): number;
 }

@@ -26,6 +26,10 @@ export interface EstimateInput {
   readonly hop: Hop;
   /** Expected work of this entry's own dispatches to the device that its report does not hold. */
   readonly unseenMs: readonly number[];
+  /** What pushing warm models out of memory costs; absent for nothing. */
+  readonly evictionMs?: number;
+  /** What this entry found the member's predictions to be off by; absent for 1. */
+  readonly correction?: number;
 }
 
 /** A predicted completion time with everything it consists of. */
@@ -68,13 +72,13 @@ export function estimate(input: EstimateInput): Estimate {
   const terms: Terms = {
     queueMs: waitMs,
     loadMs: loadMsOf(offer, waitMs),
-    // An offer does not say yet what its device would have to evict.
-    evictionMs: 0,
+    evictionMs: input.evictionMs ?? 0,
     prefillMs: prefillMsOf(offer, work),
     decodeMs: work.outputTokens * tpotMs,
     hopMs: hop.medianMs,
   };
-  const factor = input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1;
+  const factor = (input.correction ?? 1) *
+    (input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
   const serviceMs = terms.loadMs + terms.evictionMs + terms.prefillMs +
     terms.decodeMs + terms.hopMs;
   return {

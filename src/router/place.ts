@@ -6,6 +6,7 @@ import type {
   Offer,
 } from "../domain/mod.ts";
 import type { Candidate, Demand, EngineSnapshot, Unfit } from "./candidate.ts";
+import { evictionMs } from "./eviction.ts";
 import { estimate } from "./estimate.ts";
 import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
 import { type ModelName, rootsOf, tierOf } from "./model_name.ts";
@@ -84,19 +85,25 @@ function weighed(input: PlaceInput): Candidate[] {
       const cachedTokens = offer.state.kind === "warm"
         ? engine.cachedTokens?.(offer.model) ?? 0
         : 0;
+      const doubt = 1 + (engine.recentErrors ?? 0);
+      const predicted = estimate({
+        work: { ...work, cachedTokens },
+        offer,
+        availability: engine.view.availability,
+        hop: engine.view.hop,
+        unseenMs: engine.unseenMs(offer.device),
+        evictionMs: evictionMs(offer, engine, input.engines),
+        correction: engine.correction?.(offer.model) ?? 1,
+      });
       candidates.push({
         engine,
         offer,
         unfit: unfitness(demand, engine, offer, self),
         tier,
         cachedTokens,
-        estimate: estimate({
-          work: { ...work, cachedTokens },
-          offer,
-          availability: engine.view.availability,
-          hop: engine.view.hop,
-          unseenMs: engine.unseenMs(offer.device),
-        }),
+        // Whoever fails at once looks idle: it must be sooner by as much again
+        // for each failure, though its prediction stays what it is (RTE-03).
+        estimate: { ...predicted, placementMs: predicted.placementMs * doubt },
       });
     }
   }
@@ -195,6 +202,7 @@ function reasonOf(
   if (candidate === chosen) {
     return chosen.engine.node === self ? "chosen, on this node" : "chosen";
   }
+  if ((candidate.engine.recentErrors ?? 0) > 0) return "failed lately";
   return mine >= best
     ? "predicted to finish later"
     : "not sooner by enough to leave this node";

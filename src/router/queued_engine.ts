@@ -3,6 +3,7 @@ import {
   type Engine,
   type EngineAnswer,
   type EngineView,
+  type Eviction,
   Fault,
   type Machine,
   type NodeId,
@@ -13,6 +14,7 @@ import {
   type StartResult,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
+import { ArrivalRates } from "./arrival_rates.ts";
 import { AnswerMeter } from "./answer_meter.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
@@ -51,6 +53,7 @@ export class QueuedEngine implements Engine, Disposable {
   readonly #rates = new Map<string, ModelRates>();
   readonly #held = new Set<HeldAttempt>();
   readonly #lengths = new LengthBook();
+  readonly #arrivals = new ArrivalRates();
   readonly #samples: RunningSamples;
 
   /**
@@ -113,6 +116,7 @@ export class QueuedEngine implements Engine, Disposable {
         Number.isFinite(waitMs) ? Math.ceil(waitMs) : null,
       );
     }
+    this.#arrivals.observe(offer.model, this.#options.clock.monotonic());
     const held = this.#hold(attempt, signal, queue, offer);
     return await Promise.resolve({
       kind: "accepted",
@@ -326,7 +330,23 @@ export class QueuedEngine implements Engine, Disposable {
       queue = this.#options.queues.of(offer.device).report(slots);
       reports.set(key, queue);
     }
-    return { ...offer, queue, rates: this.#ratesNow(offer) };
+    const dressed = { ...offer, queue, rates: this.#ratesNow(offer) };
+    return offer.evicts === undefined || offer.evicts.length === 0
+      ? dressed
+      : { ...dressed, evicts: offer.evicts.map((one) => this.#counted(one)) };
+  }
+
+  /** How likely what would be evicted is asked for again before it would go anyway. */
+  #counted(eviction: Eviction): Eviction {
+    const { idleMs, keepMs = Infinity, model } = eviction;
+    return {
+      ...eviction,
+      reuseChance: this.#arrivals.reuseChance(
+        model,
+        keepMs - idleMs,
+        this.#options.clock.monotonic(),
+      ),
+    };
   }
 
   /** What was learned, over the engine's own word, at the machine's speed now. */

@@ -108,6 +108,7 @@ Deno.test("readConfigFile fills what a simulated engine leaves out", async () =>
       { id: "sim-2b", capability: "chat", loadMs: 0, slots: 1, ...rest },
       { id: "e", capability: "embedding", loadMs: 5, slots: 4, ...rest },
     ],
+    maxLoaded: null,
     faults: { errorRate: 0, stallMs: 7, dieAfterTokens: null },
   }]);
 });

@@ -55,6 +55,13 @@ const offerSchema = z.object({
     expectedOutputTokens: z.number().nonnegative(),
   }),
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
+  evicts: z.array(z.object({
+    model: z.string().min(1).max(512),
+    reloadMs: ms,
+    idleMs: ms,
+    keepMs: ms.exactOptional(),
+    reuseChance: z.number().min(0).max(1).exactOptional(),
+  })).max(64).exactOptional(),
 });
 
 const clause = z.string().max(512);

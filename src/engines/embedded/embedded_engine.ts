@@ -166,6 +166,9 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
       device: DEVICE,
       queue,
       rates: priorRates(model.sizeBytes, slots),
+      ...(status.state === "stopped"
+        ? { evicts: this.#loaded.evictions(model) }
+        : {}),
     };
   }
 

@@ -1,9 +1,14 @@
-import type { LocalModel } from "../../domain/mod.ts";
+import type { Eviction, LocalModel } from "../../domain/mod.ts";
 import { createUnixHttpClient, type HttpClient } from "../http_client.ts";
 import type { Launch, SupervisorStatus } from "../supervision.ts";
 import { Supervisor } from "../supervisor.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
-import { chooseVictim, neededBytes } from "./memory_room.ts";
+import {
+  chooseVictim,
+  heldBytes,
+  neededBytes,
+  victimsFor,
+} from "./memory_room.ts";
 import { countPhysicalCores } from "./physical_cores.ts";
 import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
 
@@ -40,6 +45,8 @@ export class LoadedModels implements AsyncDisposable {
   readonly #retiring = new Set<Promise<void>>();
   #threads: Promise<number> | null = null;
   #folder: Promise<SocketFolder> | null = null;
+  /** Memory for models, free or held by them, as of the last load; null before. */
+  #roomBytes: number | null = null;
   /** Room is made for one model at a time. */
   #makingRoom: Promise<void> = Promise.resolve();
 
@@ -53,6 +60,24 @@ export class LoadedModels implements AsyncDisposable {
     return loaded !== undefined && isSame(loaded.model, model)
       ? loaded.supervisor.status()
       : { state: "stopped" };
+  }
+
+  /**
+   * What a load of a model would push out of memory, foreseen from what was
+   * free at the last load.
+   */
+  evictions(model: LocalModel): readonly Eviction[] {
+    if (this.#roomBytes === null || this.#loaded.size === 0) return [];
+    const { clock, keepAliveMs } = this.#options;
+    const residents = this.#residents(model);
+    const held = residents.reduce((sum, { bytes }) => sum + bytes, 0);
+    const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
+    return victimsFor(this.#roomBytes - held, needed, residents).map((one) => ({
+      model: one.name,
+      reloadMs: one.loadTimeMs,
+      idleMs: Math.max(0, clock.monotonic() - one.lastUsedMs),
+      ...(Number.isFinite(keepAliveMs) ? { keepMs: keepAliveMs } : {}),
+    }));
   }
 
   /** The one supervisor of a model; those of vanished models end here. */
@@ -196,7 +221,12 @@ export class LoadedModels implements AsyncDisposable {
       const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
       const freeBytes = await freeMemoryBytes();
       const fields = { model: model.name, freeBytes, neededBytes: needed };
-      const victim = chooseVictim(freeBytes, needed, this.#residents(model));
+      const residents = this.#residents(model);
+      this.#roomBytes = residents.reduce(
+        (sum, { bytes }) => sum + bytes,
+        freeBytes,
+      );
+      const victim = chooseVictim(freeBytes, needed, residents);
       if (victim === null) {
         if (freeBytes < needed) {
           log.warn("Memory is short for a model that is loaded now", fields);
@@ -227,8 +257,9 @@ export class LoadedModels implements AsyncDisposable {
     return [...this.#loaded.values()].flatMap(({ model, supervisor }) => {
       const status = supervisor.status();
       if (model.name === except.name || status.state !== "ready") return [];
-      const { inUse, lastUsedMs } = status;
-      return [{ name: model.name, inUse, lastUsedMs }];
+      const { inUse, lastUsedMs, loadTimeMs } = status;
+      const bytes = heldBytes(model.sizeBytes);
+      return [{ name: model.name, inUse, lastUsedMs, loadTimeMs, bytes }];
     });
   }
 }

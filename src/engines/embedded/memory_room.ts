@@ -16,6 +16,36 @@ export function neededBytes(sizeBytes: number): number {
   return sizeBytes * HEADROOM_FACTOR + HEADROOM_BYTES;
 }
 
+/** Memory that a loaded model holds. */
+export function heldBytes(sizeBytes: number): number {
+  return sizeBytes * HEADROOM_FACTOR;
+}
+
+/**
+ * Foresee which models would have to go for another one.
+ *
+ * @param freeBytes Memory that is free now.
+ * @param needed Memory that is needed.
+ * @param residents Models in memory with what each holds.
+ * @returns Those that would be unloaded, in order.
+ */
+export function victimsFor<T extends Resident & { readonly bytes: number }>(
+  freeBytes: number,
+  needed: number,
+  residents: readonly T[],
+): readonly T[] {
+  const victims: T[] = [];
+  let free = freeBytes;
+  for (;;) {
+    const left = residents.filter((one) => !victims.includes(one));
+    const name = chooseVictim(free, needed, left)?.name;
+    const victim = left.find((one) => one.name === name);
+    if (victim === undefined) return victims;
+    victims.push(victim);
+    free += victim.bytes;
+  }
+}
+
 /**
  * Choose the model to unload next for another one.
  *

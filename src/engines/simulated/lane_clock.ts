@@ -30,6 +30,16 @@ export class LaneClock implements Disposable {
     return { [Symbol.dispose]: () => this.#remove(ticket) };
   }
 
+  /** Begin to load. */
+  load(): void {
+    this.#atNow((nowMs) => this.lane.load(nowMs));
+  }
+
+  /** Be cold again, if nothing waits or runs. */
+  unload(): void {
+    this.#atNow(() => this.lane.unload());
+  }
+
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = null;

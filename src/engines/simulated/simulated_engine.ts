@@ -17,6 +17,7 @@ import { errorAnswer, wordOf } from "./simulated_dialect.ts";
 import { PromptCache } from "./prompt_cache.ts";
 import { simulateEmbeddings } from "./simulated_embedding.ts";
 import { jsonAnswer, type RunPlan, SimulatedRun } from "./simulated_run.ts";
+import { SimulatedRoom } from "./simulated_room.ts";
 import type {
   SimulatedModel,
   SimulatedSettings,
@@ -72,12 +73,14 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   readonly #lanes = new Map<string, Lane>();
   readonly #runs = new Set<SimulatedRun>();
   readonly #closing = new AbortController();
+  readonly #room: SimulatedRoom | null;
 
   constructor(options: SimulatedEngineOptions) {
     this.#options = options;
     this.node = options.node;
     this.nodeName = options.nodeName;
     this.id = options.config.id;
+    const { maxLoaded = null } = options.config;
     for (const model of options.config.models) {
       this.#lanes.set(model.id, {
         model,
@@ -88,9 +91,20 @@ class SimulatedEngine implements Engine, AsyncDisposable {
           slots: model.slots,
           tokenMs: 1_000 / model.decodeTokensPerSecond,
           batchSlowdown: model.batchSlowdown,
+          loadsWhenTold: maxLoaded !== null && model.loadMs > 0,
         }),
       });
     }
+    this.#room = maxLoaded === null ? null : new SimulatedRoom(
+      maxLoaded,
+      [...this.#lanes.values()]
+        .filter(({ model }) => model.loadMs > 0)
+        .map(({ clock, model }) => ({
+          name: model.id,
+          loadMs: model.loadMs,
+          clock,
+        })),
+    );
   }
 
   view(): EngineView {
@@ -154,7 +168,8 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       contextLength: model.contextLength,
       sizeBytes: null,
       state: this.#loadState(model, loadedMs),
-      device: `${this.id}/${model.id}`,
+      // Models that share the memory share the device.
+      device: this.#room === null ? `${this.id}/${model.id}` : this.id,
       queue: this.#queue(lane),
       rates: {
         prefillTokensPerSecond: model.prefillTokensPerSecond,
@@ -168,6 +183,12 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         expectedOutputTokens: DEFAULT_OUTPUT_TOKENS,
       },
       cachedPrompts: model.cachedPrompts ?? CACHED_PROMPTS,
+      ...(this.#room === null ? {} : {
+        evicts: this.#room.evictions(
+          model.id,
+          this.#options.clock.monotonic(),
+        ),
+      }),
     };
   }
 
@@ -273,8 +294,10 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     };
     signal.addEventListener("abort", onAbort, { once: true });
     this.#runs.add(run);
+    this.#room?.settle(this.#options.clock.monotonic());
     run.over.then(() => {
       this.#runs.delete(run);
+      this.#room?.settle(this.#options.clock.monotonic());
       if (planned === null && written > 0) {
         lane.prompts.keep(request, textUpTo(resumed + written));
       }

@@ -6,6 +6,8 @@ export interface LaneSpeed {
   readonly tokenMs: number;
   /** Each further running sequence slows all by this share. */
   readonly batchSlowdown: number;
+  /** Whether its owner says when it is loaded; absent for on the first demand. */
+  readonly loadsWhenTold?: boolean;
 }
 
 /** One sequence: a prompt to prefill, then tokens to decode. */
@@ -67,6 +69,26 @@ export class SimulatedLane {
     return this.#loadedMs;
   }
 
+  /** Whether nothing waits or runs. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#running.length === 0;
+  }
+
+  /** Since when something waits for a load nobody has begun, or null. */
+  get waitsForLoadSinceMs(): number | null {
+    return this.#loadedMs === null ? this.#waiting[0]?.arrivedMs ?? null : null;
+  }
+
+  /** Begin to load. */
+  load(nowMs: number): void {
+    this.#loadedMs ??= nowMs + this.#speed.loadMs;
+  }
+
+  /** Be cold again; nothing may wait or run. */
+  unload(): void {
+    if (this.isIdle) this.#loadedMs = null;
+  }
+
   /** Sequences that wait for a slot. */
   get waiting(): number {
     return this.#waiting.length;
@@ -84,7 +106,7 @@ export class SimulatedLane {
    * @param nowMs The time.
    */
   add(work: LaneWork, nowMs: number): LaneTicket {
-    this.#loadedMs ??= nowMs + this.#speed.loadMs;
+    if (this.#speed.loadsWhenTold !== true) this.load(nowMs);
     const ticket = { work, arrivedMs: nowMs };
     this.#waiting.push(ticket);
     return ticket;

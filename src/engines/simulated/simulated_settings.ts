@@ -19,11 +19,16 @@ export interface SimulatedModel {
   readonly cachedPrompts?: number;
 }
 
-/** A simulated engine: each of its models as if it had a device to itself. */
+/**
+ * A simulated engine: each of its models as if it had a device to itself, or,
+ * where only so many fit into memory, all on one device.
+ */
 export interface SimulatedSettings {
   readonly kind: "simulated";
   readonly id: string;
   readonly models: readonly SimulatedModel[];
+  /** Models that fit into memory at once, of those that take time to load; null or absent for all. */
+  readonly maxLoaded?: number | null;
   readonly faults: {
     /** Share of requests answered 500. */
     readonly errorRate: number;
