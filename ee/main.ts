@@ -16,6 +16,10 @@ if (import.meta.main) {
         return await createCluster(host, platform);
       },
       resumesCluster,
+      settleIdentity: async (files, dataDir, log) => {
+        const { settleIdentity } = await import("./src/identity/set_aside.ts");
+        await settleIdentity({ files, dataDir, log });
+      },
       actAlone: async (...asked) => {
         const { actAlone } = await import("./mod.ts");
         return await actAlone(...asked);

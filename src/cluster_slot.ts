@@ -5,6 +5,7 @@ import {
   type Host,
   type JsonObject,
   type JsonValue,
+  type Log,
 } from "./domain/mod.ts";
 import type { Files, Platform } from "./platform/mod.ts";
 
@@ -22,6 +23,11 @@ export interface ClusterCode {
    * invitation, or founded one by inviting. Light: it loads no cluster code.
    */
   resumesCluster(files: Files, stateDir: string): Promise<boolean>;
+  /**
+   * Before the node's id is read, for a node that is in a cluster: put the
+   * identity aside if it has come to another machine.
+   */
+  settleIdentity?(files: Files, dataDir: string, log: Log): Promise<void>;
   /** Do what needs no open cluster, for a node that is in none. */
   actAlone(
     action: ClusterAction,

@@ -73,6 +73,12 @@ export async function runCovey(
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
     readInput: readStandardInput,
+    async dataFolder() {
+      const read = await readConfig(platform, []);
+      return read.kind === "bad"
+        ? { kind: "bad", line: read.line }
+        : { kind: "folder", path: read.config.dataDir, files: platform.files };
+    },
     ...createNodeApi({
       clock,
       fetch: (url, init) => fetch(url, init),

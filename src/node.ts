@@ -8,6 +8,7 @@ import {
 import type { NodeConfig } from "./config/mod.ts";
 import {
   type Engine,
+  LOCK_FILE,
   type Log,
   type MemberView,
   type NodeId,
@@ -72,7 +73,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const { clock, entropy, files } = platform;
   await using stack = new AsyncDisposableStack();
 
-  const id = await openDataFolder(config, platform);
+  const { id, lock } = await openDataFolder(options);
+  stack.use(lock);
   const self = { id, name: config.name };
   const metrics = createMetrics({
     log: log.child("metrics"),
@@ -246,12 +248,25 @@ export async function createNode(options: NodeOptions): Promise<Node> {
 
 /** Make the data folder and read the node's id in it. */
 async function openDataFolder(
-  { dataDir }: NodeConfig,
-  { files, entropy }: Platform,
-): Promise<NodeId> {
+  { clusterCode, config, log, platform }: NodeOptions,
+): Promise<{ readonly id: NodeId; readonly lock: Disposable }> {
+  const { dataDir } = config;
+  const { entropy, files } = platform;
   try {
     await files.makeFolder(dataDir, 0o700);
-    return await loadNodeId(files, entropy, dataDir);
+    await using stack = new AsyncDisposableStack();
+    const lock = stack.use(await files.lock(`${dataDir}/${LOCK_FILE}`));
+    if (lock === null) {
+      throw new StartError(
+        `Another node runs on the data folder "${dataDir}"; stop it, or set COVEY_DATA_DIR to another folder`,
+      );
+    }
+    const inCluster = config.cluster.secret !== null ||
+      await clusterCode?.resumesCluster(files, `${dataDir}/cluster`);
+    if (inCluster) await clusterCode?.settleIdentity?.(files, dataDir, log);
+    const id = await loadNodeId(files, entropy, dataDir);
+    stack.move();
+    return { id, lock };
   } catch (error) {
     if (error instanceof FileError) {
       throw new StartError(

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../domain/mod.ts";
-import type { Entropy } from "../platform/mod.ts";
+import type { Entropy, Files } from "../platform/mod.ts";
 
 /** Exit code of a command that did what it was asked. */
 export const DONE = 0;
@@ -32,6 +32,11 @@ export interface CliContext {
   stdout(text: string): void;
   /** Write one block of text to standard error; a line end is added. */
   stderr(text: string): void;
+  /** The data folder that the configuration names, for what is done while no node runs. */
+  dataFolder(): Promise<
+    | { readonly kind: "folder"; readonly path: string; readonly files: Files }
+    | { readonly kind: "bad"; readonly line: string }
+  >;
   /** GET a path of the running node's API. */
   fetchJson(path: string): Promise<ApiReply>;
   /** Send a JSON object to a path of the running node's API. */

@@ -15,6 +15,7 @@ export {
   Secret,
   type StaticPeer,
 } from "./cluster_config.ts";
+export { LOCK_FILE } from "./data_folder.ts";
 export type {
   ActualRecord,
   AttemptOutcome,

@@ -89,6 +89,25 @@ export function createDenoFiles(suffix: () => string): Files {
           [Symbol.dispose]: () => file.close(),
         };
       }),
+    lock: (path) =>
+      attempt("lock", path, async () => {
+        const file = await Deno.open(path, {
+          read: true,
+          write: true,
+          create: true,
+          mode: 0o600,
+        });
+        try {
+          if (await file.tryLock(true)) {
+            return { [Symbol.dispose]: () => file.close() };
+          }
+        } catch (error) {
+          file.close();
+          throw error;
+        }
+        file.close();
+        return null;
+      }),
     rename: (from, to) => attempt("rename", from, () => Deno.rename(from, to)),
     remove: (path) =>
       attempt("remove", path, async () => {

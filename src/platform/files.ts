@@ -101,6 +101,13 @@ export interface Files {
   /** Open a file for reading. */
   open(path: string): Promise<OpenFile>;
   /** Give a file another path, replacing what is there. */
+  /**
+   * Hold a file for this process alone, until disposed of or until the process
+   * ends, however it ends. The file is made where there is none, and stays.
+   *
+   * @returns Null when another process holds it.
+   */
+  lock(path: string): Promise<Disposable | null>;
   rename(from: string, to: string): Promise<void>;
   /** Remove a file or folder with all in it; one that is not there is no error. */
   remove(path: string): Promise<void>;

@@ -14,6 +14,7 @@ import {
 export class MemoryFiles implements Files {
   #files = new Map<string, Uint8Array<ArrayBuffer>>();
   #folders = new Set<string>(["/"]);
+  readonly #locks = new Set<string>();
   /** Set to make every write fail in that way. */
   failWrites: "full" | "denied" | null = null;
 
@@ -110,10 +111,20 @@ export class MemoryFiles implements Files {
   /** See `Files`. */
   // deno-lint-ignore require-await
   async rename(from: string, to: string): Promise<void> {
+    if (this.#folders.has(from)) return this.#renameFolder(from, to);
     const content = this.#files.get(from);
     if (content === undefined) throw missing("rename", from);
     this.#files.delete(from);
     this.#files.set(to, content);
+  }
+
+  // deno-lint-ignore require-await
+  async lock(path: string): Promise<Disposable | null> {
+    if (this.#locks.has(path)) return null;
+    if (!this.#folders.has(parentOf(path))) throw missing("lock", path);
+    if (!this.#files.has(path)) this.#files.set(path, bytesOf(""));
+    this.#locks.add(path);
+    return { [Symbol.dispose]: () => void this.#locks.delete(path) };
   }
 
   // deno-lint-ignore require-await
@@ -126,6 +137,20 @@ export class MemoryFiles implements Files {
       if (folder === path || folder.startsWith(`${path}/`)) {
         this.#folders.delete(folder);
       }
+    }
+  }
+
+  #renameFolder(from: string, to: string): void {
+    const moved = (path: string) => `${to}${path.slice(from.length)}`;
+    for (const [path, content] of [...this.#files]) {
+      if (!path.startsWith(`${from}/`)) continue;
+      this.#files.delete(path);
+      this.#files.set(moved(path), content);
+    }
+    for (const path of [...this.#folders]) {
+      if (path !== from && !path.startsWith(`${from}/`)) continue;
+      this.#folders.delete(path);
+      this.#folders.add(moved(path));
     }
   }
 

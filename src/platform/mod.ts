@@ -25,7 +25,4 @@ export { MemoryFiles } from "./memory_files.ts";
 export type { Platform } from "./platform.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";
-export {
-  type TrackedProcesses,
-  trackProcesses,
-} from "./tracked_processes.ts";
+export { type TrackedProcesses, trackProcesses } from "./tracked_processes.ts";

@@ -1,6 +1,10 @@
 import type { JsonObject } from "../../src/domain/mod.ts";
 import type { ApiReply, CliContext } from "../../src/cli/mod.ts";
-import { createSeededEntropy } from "../../src/platform/mod.ts";
+import {
+  createSeededEntropy,
+  type Files,
+  MemoryFiles,
+} from "../../src/platform/mod.ts";
 
 /** A context that keeps what was printed and answers from a table of paths. */
 export interface FakeContext extends CliContext {
@@ -15,10 +19,12 @@ export interface FakeContext extends CliContext {
  *
  * @param replies Answers by path, or by method and path for what is sent; any other path is unreachable.
  * @param input What is typed.
+ * @param files What lies on disk; the data folder is `/data`.
  */
 export function createFakeContext(
   replies: Readonly<Record<string, ApiReply>> = {},
   input = "",
+  files: Files = new MemoryFiles(),
 ): FakeContext {
   const out: string[] = [];
   const err: string[] = [];
@@ -45,6 +51,7 @@ export function createFakeContext(
       sent.push({ path: `${method} ${path}`, body });
       return reply(`${method} ${path}`);
     },
+    dataFolder: () => Promise.resolve({ kind: "folder", path: "/data", files }),
     readInput: () => Promise.resolve(input),
   };
 }

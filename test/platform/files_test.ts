@@ -101,3 +101,25 @@ Deno.test("writeAtomic leaves no temporary file and sets the mode", async () => 
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+Deno.test("lock holds a file for one holder at a time, in memory and on disk", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const worlds = [
+      [new MemoryFiles({ "/x/a": "" }), "/x/lock"],
+      [createDenoFiles(() => "x"), `${folder}/lock`],
+    ] as const;
+    for (const [files, path] of worlds) {
+      {
+        using held = await files.lock(path);
+        assert.ok(held);
+        assert.equal(await files.lock(path), null);
+      }
+      using again = await files.lock(path);
+      assert.ok(again);
+      await assert.rejects(files.lock("/nowhere/at/all"), FileError);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -4,6 +4,9 @@
  * @module
  */
 import type { Command } from "@covey/core/cli";
+import { identityCommand } from "./identity.ts";
 
 /** All of them, in the order of the list. */
-export const CLUSTER_COMMANDS: readonly Command[] = [];
+export const CLUSTER_COMMANDS: readonly Command[] = [
+  identityCommand,
+];
