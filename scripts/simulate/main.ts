@@ -100,7 +100,7 @@ function table(summaries: readonly Summary[]): string[] {
       shares.length > 8
         ? ""
         : shares.map((share) => (100 * share).toFixed(0)).join(" : "),
-      one.lost > 0 ? `  gave up on ${one.lost}` : "",
+      one.lost > 0 ? "  diverges" : "",
     ].join("");
   });
   const notes = summaries.flatMap((one) =>

@@ -3,7 +3,7 @@ import { DEVICE, keyOf, SimulatedEntry } from "./entry.ts";
 import type { RequestMoves } from "../../src/router/request_moves.ts";
 import { waitingAttempt } from "./flight_moves.ts";
 import type { Choice, Predicted, RoutingRule } from "./policies/policy.ts";
-import { meanJobMs, type Scenario, type Throttle } from "./scenario.ts";
+import type { Scenario, Throttle } from "./scenario.ts";
 import {
   type NodeReport,
   type NodeTicket,
@@ -34,12 +34,12 @@ export interface RunRecord {
   /** Per node: slot-milliseconds at work, loads of models. */
   readonly busyMs: readonly number[];
   readonly loads: readonly number[];
-  /** Requests that never ended: the run was given up. */
+  /** Requests that never ended: the rule diverged and the run was given up. */
   readonly lost: number;
 }
 
-/** How a simulation may be ended before all are answered: a rule that diverges never gets there. */
-const MOST_TIME_FACTOR = 40;
+/** More requests than this under way at once: the rule diverges, and the run is given up. */
+const MOST_UNDER_WAY = 300;
 
 /**
  * Play a scenario with a rule.
@@ -89,6 +89,8 @@ class Simulation {
   readonly #jobs: readonly Job[];
   readonly #polls = createChance(7, "polls");
   readonly #records: JobRecord[] = [];
+  readonly #mostUnderWay: number;
+  #arrived = 0;
   #next = 0;
 
   constructor(scenario: Scenario, rule: RoutingRule, seed: number) {
@@ -121,6 +123,8 @@ class Simulation {
       uniform: () => ties.uniform(),
     });
     this.#jobs = drawJobs(scenario, seed);
+    const slots = scenario.nodes.reduce((sum, one) => sum + one.slots, 0);
+    this.#mostUnderWay = Math.max(MOST_UNDER_WAY, 4 * slots);
   }
 
   async run(): Promise<RunRecord> {
@@ -129,7 +133,6 @@ class Simulation {
       if (node.spec.throttle !== null) this.#heat(node, node.spec.throttle);
     });
     this.#startArrivals();
-    this.#clock.after(this.#patienceMs(), () => this.#clock.stop());
     await this.#clock.run();
     return {
       jobs: this.#records,
@@ -141,16 +144,6 @@ class Simulation {
       loads: this.#nodes.map(({ loads }) => loads),
       lost: this.#jobs.length - this.#records.length,
     };
-  }
-
-  /** Long enough for the slowest node to do a good part of all work. */
-  #patienceMs(): number {
-    const { lengths, nodes } = this.#scenario;
-    const speed = nodes.reduce((sum, one) => sum + one.speed * one.slots, 0);
-    const last = this.#jobs.at(-1)?.atMs ?? 0;
-    return last + MOST_TIME_FACTOR * meanJobMs(lengths) *
-        this.#jobs.length / speed +
-      3_600_000;
   }
 
   #startPolls(): void {
@@ -227,6 +220,9 @@ class Simulation {
   #arrive(job: Job, done: () => void): void {
     const entry = this.#entries[job.entry % this.#entries.length];
     if (entry === undefined) return;
+    this.#arrived++;
+    const underWay = this.#arrived - this.#records.length;
+    if (underWay > this.#mostUnderWay) this.#clock.stop();
     const tried = new Set<number>();
     const weigh = this.#chooser.weigh;
     this.#send({
