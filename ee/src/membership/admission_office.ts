@@ -9,6 +9,7 @@ import type {
 import type { AdmissionWay } from "../admission/admission_way.ts";
 import type { AuditLog } from "../audit/audit_log.ts";
 import type { Invitations } from "../invitation/invitations.ts";
+import { isLoopback } from "../link/link_address.ts";
 import { LinkError } from "../link/link_error.ts";
 import { ADMISSION_PATH } from "../link/link_server.ts";
 import type { AddressBook } from "./address_book.ts";
