@@ -73,7 +73,9 @@ export async function fetchStatus(
     if (exchange.status !== 200) {
       throw new LinkError(
         "protocol",
-        `The member answered with status ${exchange.status}`,
+        exchange.status === 404
+          ? "The member knows no status of this version of the members' protocol; update Covey on both nodes to one version"
+          : `The member answered with status ${exchange.status}`,
       );
     }
     return { status: parseStatus(bytes), roundTripMs };
