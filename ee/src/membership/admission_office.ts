@@ -110,7 +110,11 @@ export class AdmissionOffice {
     if (way.kind === "secret") door.align(payload.rotation + way.slot);
     else invitations?.use(way, keyHash);
     door.merge(payload.door, name);
-    if (linkPort !== 0) book.hint(keyHash, { host: address, port: linkPort });
+    // From loopback it may have come through a tunnel, where its port is not
+    // the one to dial; its first poll says which.
+    if (linkPort !== 0 && !isLoopback(address)) {
+      book.hint(keyHash, { host: address, port: linkPort });
+    }
     audit.note({
       event: "admitted",
       way: way.kind,

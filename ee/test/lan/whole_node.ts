@@ -1,0 +1,188 @@
+import {
+  type Cluster,
+  type ClusterConfig,
+  type MemberView,
+  type Metrics,
+  Secret,
+  type WorkReport,
+} from "@covey/core/domain";
+import {
+  createSystemClock,
+  createSystemEntropy,
+  MemoryFiles,
+  type Processes,
+} from "@covey/core/platform";
+import { QuietLog } from "../../../test/fakes/quiet_log.ts";
+import { createClusterOn } from "../../src/cluster.ts";
+import type { Discover } from "../../src/running_cluster.ts";
+import { bodyOf, nodeIdOf } from "../link/link_fixture.ts";
+
+const noMetrics: Metrics = {
+  counter: () => ({ add() {} }),
+  gauge() {},
+  histogram: () => ({ observe() {} }),
+};
+const WORK: WorkReport = {
+  engines: [{ id: "sim", offers: [] }],
+  dispatchesSeen: {},
+};
+const NO_PROCESSES: Processes = {
+  self: [],
+  spawn() {
+    throw new Error("Nothing is started here");
+  },
+};
+
+/** What a whole node of a test is told. */
+export interface WholeNodeOptions {
+  /** Its number, which gives its id. */
+  readonly n: number;
+  readonly discover: Discover;
+  readonly config?: Partial<ClusterConfig>;
+  readonly files?: MemoryFiles;
+  readonly processes?: Processes;
+  readonly toolEnv?: Readonly<Record<string, string>>;
+}
+
+/** A whole cluster node in this process, over real sockets and a discovery of the test's. */
+export class WholeNode implements AsyncDisposable {
+  readonly log: TellingLog;
+  readonly files: MemoryFiles;
+  readonly cluster: Cluster;
+
+  static async open(options: WholeNodeOptions): Promise<WholeNode> {
+    const files = options.files ?? new MemoryFiles();
+    const log = new TellingLog();
+    const cluster = await createClusterOn(
+      {
+        log,
+        metrics: noMetrics,
+        node: {
+          id: nodeIdOf(options.n),
+          name: `node-${options.n}`,
+          version: "0.1.0",
+        },
+        config: {
+          secret: new Secret("correct horse battery staple"),
+          previousSecret: null,
+          linkHost: "127.0.0.1",
+          linkPort: 0,
+          advertise: [],
+          peers: [],
+          mdnsInterfaces: null,
+          licence: null,
+          ...options.config,
+        },
+        stateDir: "/state",
+        toolEnv: options.toolEnv ?? {},
+        router: {
+          report: () => WORK,
+          serve: () =>
+            Promise.resolve({
+              kind: "accepted",
+              queue: { slots: 1, runningMs: [], waitingMs: [] },
+              answer: () =>
+                Promise.resolve({
+                  status: 200,
+                  contentType: "text/plain",
+                  retryAfter: null,
+                  body: bodyOf([
+                    new TextEncoder().encode(`from ${options.n}`),
+                  ]),
+                }),
+            }),
+        },
+      },
+      {
+        clock: createSystemClock(),
+        entropy: createSystemEntropy(),
+        files,
+        processes: options.processes ?? NO_PROCESSES,
+      },
+      options.discover,
+    );
+    return new WholeNode(files, log, cluster);
+  }
+
+  private constructor(files: MemoryFiles, log: TellingLog, cluster: Cluster) {
+    this.files = files;
+    this.log = log;
+    this.cluster = cluster;
+  }
+
+  /** The member with a number as this node sees it. */
+  member(n: number): MemberView | undefined {
+    return this.cluster.members().find(({ id }) => id === nodeIdOf(n));
+  }
+
+  /** The port of its link, once that is open. */
+  async linkPort(): Promise<number> {
+    let port = NaN;
+    await this.until(({ log }) => {
+      const line = log.lines.find(({ message }) =>
+        message === "The member link is open"
+      );
+      port = Number(String(line?.fields["address"]).split(":").at(-1));
+      return line !== undefined;
+    });
+    return port;
+  }
+
+  /** Wait until something is so; looked at whenever the node logs a line. */
+  async until(isSo: (node: WholeNode) => boolean): Promise<void> {
+    while (!isSo(this)) await this.log.next();
+  }
+
+  /** Wait until these members, and no others, are healthy. */
+  async untilHealthy(...numbers: number[]): Promise<void> {
+    const wanted = JSON.stringify(numbers.map(nodeIdOf).sort());
+    await this.until(({ cluster }) => {
+      const healthy = cluster.members().filter(({ health }) =>
+        health === "healthy"
+      );
+      return JSON.stringify(healthy.map(({ id }) => id).sort()) === wanted;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.cluster[Symbol.asyncDispose]();
+  }
+}
+
+/** Wakes who waits with every line. */
+class TellingLog extends QuietLog {
+  #next = Promise.withResolvers<void>();
+
+  next(): Promise<void> {
+    return this.#next.promise;
+  }
+
+  override debug(message: string, fields = {}): void {
+    super.debug(message, fields);
+    this.#tell();
+  }
+
+  override info(message: string, fields = {}): void {
+    super.info(message, fields);
+    this.#tell();
+  }
+
+  override warn(message: string, fields = {}): void {
+    super.warn(message, fields);
+    this.#tell();
+  }
+
+  override error(message: string, fields = {}): void {
+    super.error(message, fields);
+    this.#tell();
+  }
+
+  override child(): this {
+    return this;
+  }
+
+  #tell(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+}
