@@ -52,6 +52,11 @@ export interface Offer {
   readonly queue: QueueReport;
   /** How fast it is here. */
   readonly rates: Rates;
+  /**
+   * Whether the model is loaded once all that waits for the device has had its
+   * turn, where that differs from its state now; absent where it does not.
+   */
+  readonly loadedAfterQueue?: boolean;
   /** Models that a load of this one would push out of memory; absent for none. */
   readonly evicts?: readonly Eviction[];
   /** Prompts whose evaluated state it keeps for reuse; absent for one a slot. */

@@ -30,6 +30,18 @@ const OPEN_MS = 30_000;
 const SUCCESSES_TO_CLOSE = 2;
 
 /**
+ * Errors that a closed breaker holds against its engine.
+ *
+ * @param breaker The breaker.
+ * @param nowMs Monotonic time.
+ */
+export function recentErrors(breaker: Breaker, nowMs: number): number {
+  if (breaker.state !== "closed") return 0;
+  return breaker.errorsAtMs.filter((atMs) => atMs > nowMs - ERROR_WINDOW_MS)
+    .length;
+}
+
+/**
  * Whether an attempt may pass.
  *
  * @param breaker The breaker.

@@ -15,6 +15,13 @@ export type Bar =
   | { readonly kind: "breaker_open"; readonly retryInMs: number }
   | { readonly kind: "cooling_down"; readonly retryInMs: number };
 
+/** Failures of the last minute, at an engine or on the way to it. */
+export interface Doubt {
+  readonly errors: number;
+  /** Time that the latest of them took, in milliseconds. */
+  readonly lostMs: number;
+}
+
 /** One engine as a placement sees it. */
 export interface EngineSnapshot {
   /** Unique over all nodes. */
@@ -25,12 +32,14 @@ export interface EngineSnapshot {
   readonly view: EngineView;
   /** Expected work of this entry's dispatches to a device that the view does not hold. */
   unseenMs(device: string): readonly number[];
+  /** Model of this entry's last dispatch to a device that the view does not hold; absent for none. */
+  unseenModel?(device: string): string | null;
   /** What this entry found predictions for a model there to be off by; absent for 1. */
   correction?(model: string): number;
   /** What keeps it from being used now, or null. */
   readonly bar: Bar | null;
-  /** This entry's failed attempts there within a minute; absent for none. */
-  readonly recentErrors?: number;
+  /** What this entry's failed attempts there say against it; absent for nothing. */
+  readonly doubt?: Doubt | null;
   /** Tokens of the prompt that one of its models is taken to have cached; absent for none. */
   cachedTokens?(model: string): number;
 }
@@ -57,6 +66,8 @@ export interface Candidate {
   readonly unfit: Unfit | null;
   /** Which of the asked name's sets its model belongs to: 0 before all fallbacks. */
   readonly tier: number;
+  /** What its prediction was multiplied with for this entry's own experience there. */
+  readonly correction: number;
   /** Tokens of the prompt that are taken to be cached there. */
   readonly cachedTokens: number;
 }

@@ -1,7 +1,12 @@
 import type { QueueReport } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { ClientTurns } from "./client_turns.ts";
-import { inLine, nextInLine } from "./queue_order.ts";
+import {
+  type LoadOutlook,
+  type PlayedLine,
+  playLoads,
+} from "./load_outlook.ts";
+import { inLine, nextInLine, type WaitingWork } from "./queue_order.ts";
 
 /** What enters a queue. */
 export interface QueueEntry {
@@ -9,7 +14,10 @@ export interface QueueEntry {
   readonly model: string;
   /** Whose it is: clients share the device. */
   readonly client: string;
+  /** Without a load. */
   readonly expectedMs: number;
+  /** Whether its model would have to be loaded now; absent for a model that needs no load. */
+  outlook?(): LoadOutlook | null;
   /** Sequences that the device may run side by side when this one is among them. */
   readonly slots: number;
   /** What is left of it once it runs, or null for its expected work less what it has run. */
@@ -105,16 +113,57 @@ export class DeviceQueue {
     return {
       slots,
       runningMs: [...this.#running].map((place) => place.leftMs(nowMs)),
-      waitingMs: inLine(this.#waiting, nowMs, this.#turns).map((place) =>
-        place.expectedMs
-      ),
+      waitingMs: this.play().workMs,
+    };
+  }
+
+  /** The line played forward: what each waits for, and which models are loaded after it. */
+  play(): PlayedLine {
+    const nowMs = this.#clock.monotonic();
+    const outlookOf = this.#outlooks();
+    const line = inLine(this.#priced(outlookOf), nowMs, this.#turns);
+    const running = new Set([...this.#running].map(({ entry }) => entry.model));
+    return playLoads(line.map(({ place }) => place), running, outlookOf);
+  }
+
+  /** Waiting places as the order sees them: a load is work too. */
+  #priced(
+    outlookOf: (model: string) => LoadOutlook | null,
+  ): readonly PricedPlace[] {
+    return this.#waiting.map((place) => {
+      const outlook = outlookOf(place.model);
+      const loadMs = outlook === null || outlook.isLoaded
+        ? 0
+        : outlook.loadTimeMs;
+      return {
+        place,
+        client: place.client,
+        enteredAtMs: place.enteredAtMs,
+        expectedMs: place.expectedMs + loadMs,
+      };
+    });
+  }
+
+  /** Each model is asked about once. */
+  #outlooks(): (model: string) => LoadOutlook | null {
+    const known = new Map<string, LoadOutlook | null>();
+    return (model) => {
+      let outlook = known.get(model);
+      if (outlook === undefined) {
+        const place = this.#waiting.find((one) => one.model === model);
+        outlook = place?.entry.outlook?.() ?? null;
+        known.set(model, outlook);
+      }
+      return outlook;
     };
   }
 
   #handOut(): void {
     for (;;) {
       const nowMs = this.#clock.monotonic();
-      const at = nextInLine(this.#waiting, nowMs, this.#turns);
+      const at = this.#waiting.length < 2
+        ? 0
+        : nextInLine(this.#priced(this.#outlooks()), nowMs, this.#turns);
       const next = this.#waiting[at];
       // Nobody behind it may start sooner, or wide models would never start.
       if (next === undefined || this.#running.size >= next.entry.slots) return;
@@ -149,6 +198,11 @@ export class DeviceQueue {
   }
 }
 
+/** A place as the order of the line sees it. */
+interface PricedPlace extends WaitingWork {
+  readonly place: Place;
+}
+
 /** What a place asks of its queue. */
 interface PlaceOwner {
   leave(place: Place): void;
@@ -160,6 +214,7 @@ class Place implements QueuePlace {
   readonly entry: QueueEntry;
   readonly enteredAtMs: number;
   readonly client: string;
+  readonly model: string;
   expectedMs: number;
   readonly #owner: PlaceOwner;
   #state: "waiting" | "running" | "left" = "waiting";
@@ -171,6 +226,7 @@ class Place implements QueuePlace {
     this.entry = entry;
     this.enteredAtMs = enteredAtMs;
     this.client = entry.client;
+    this.model = entry.model;
     this.expectedMs = entry.expectedMs;
     this.#owner = owner;
   }

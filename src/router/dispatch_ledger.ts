@@ -2,6 +2,7 @@ import type { NodeId } from "../domain/mod.ts";
 
 interface Dispatch {
   readonly device: string;
+  readonly model: string;
   readonly expectedMs: number;
 }
 
@@ -25,16 +26,22 @@ export class DispatchLedger {
    * @param member Where it goes.
    * @param device The device whose queue it will enter.
    * @param expectedMs Its expected work.
+   * @param model The engine's own name for its model.
    * @returns Its number, counting from 1.
    */
-  open(member: NodeId, device: string, expectedMs: number): number {
+  open(
+    member: NodeId,
+    device: string,
+    expectedMs: number,
+    model = "",
+  ): number {
     let ledger = this.#members.get(member);
     if (ledger === undefined) {
       ledger = { last: 0, open: new Map() };
       this.#members.set(member, ledger);
     }
     ledger.last++;
-    ledger.open.set(ledger.last, { device, expectedMs });
+    ledger.open.set(ledger.last, { device, expectedMs, model });
     return ledger.last;
   }
 
@@ -58,6 +65,21 @@ export class DispatchLedger {
       else if (dispatch.device === device) unseen.push(dispatch.expectedMs);
     }
     return unseen;
+  }
+
+  /**
+   * The model of the last dispatch to a device that its member's reports do not
+   * hold yet: the one that is loaded there when it has had its turn.
+   *
+   * @param seen Highest number that the reports hold.
+   * @returns Its name, or null where there is none.
+   */
+  unseenModel(member: NodeId, device: string, seen: number): string | null {
+    let model: string | null = null;
+    for (const [number, one] of this.#members.get(member)?.open ?? []) {
+      if (number > seen && one.device === device) model = one.model;
+    }
+    return model;
   }
 }
 

@@ -2,6 +2,7 @@ import type {
   Availability,
   Capability,
   Hop,
+  LoadState,
   Offer,
   Rates,
   Terms,
@@ -26,6 +27,8 @@ export interface EstimateInput {
   readonly hop: Hop;
   /** Expected work of this entry's own dispatches to the device that its report does not hold. */
   readonly unseenMs: readonly number[];
+  /** Model of the last of those dispatches, which is loaded when they are over; absent for none. */
+  readonly unseenModel?: string | null;
   /** What pushing warm models out of memory costs; absent for nothing. */
   readonly evictionMs?: number;
   /** What this entry found the member's predictions to be off by; absent for 1. */
@@ -37,9 +40,9 @@ export interface Estimate {
   readonly terms: Terms;
   /** What the sum is multiplied by. */
   readonly factor: number;
-  /** The terms' sum times the factor: what is published. */
+  /** The times' sum times the factor: what is published. Eviction is a price, paid by others. */
   readonly estimateMs: number;
-  /** The same with the queue weighted: what placement minimises. */
+  /** The same with the queue weighted and the eviction: what placement minimises. */
   readonly placementMs: number;
   /** Predicted time to the first output token. */
   readonly ttftMs: number;
@@ -71,7 +74,9 @@ export function estimate(input: EstimateInput): Estimate {
     : 0;
   const terms: Terms = {
     queueMs: waitMs,
-    loadMs: loadMsOf(offer, waitMs),
+    loadMs: isLoadedThen(input)
+      ? loadMsOf({ ...offer, state: lastOf(offer) }, waitMs)
+      : loadMsOf({ ...offer, state: { kind: "cold" } }, 0),
     evictionMs: input.evictionMs ?? 0,
     prefillMs: prefillMsOf(offer, work),
     decodeMs: work.outputTokens * tpotMs,
@@ -79,13 +84,14 @@ export function estimate(input: EstimateInput): Estimate {
   };
   const factor = (input.correction ?? 1) *
     (input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
-  const serviceMs = terms.loadMs + terms.evictionMs + terms.prefillMs +
-    terms.decodeMs + terms.hopMs;
+  const serviceMs = terms.loadMs + terms.prefillMs + terms.decodeMs +
+    terms.hopMs;
   return {
     terms,
     factor,
     estimateMs: (waitMs + serviceMs) * factor,
-    placementMs: (waitMs * QUEUE_WEIGHT + serviceMs) * factor,
+    placementMs: (waitMs * QUEUE_WEIGHT + serviceMs + terms.evictionMs) *
+      factor,
     ttftMs: (waitMs + serviceMs - terms.decodeMs + tpotMs) * factor,
     tpotMs: tpotMs * factor,
     errorMs: offer.rates.typicalError * serviceMs * factor,
@@ -136,6 +142,21 @@ function prefillMsOf(
   const cached = state.kind === "warm" ? cachedTokens ?? 0 : 0;
   const tokens = promptTokens - cached;
   return tokens > 0 ? tokens / rates.prefillTokensPerSecond * 1000 : 0;
+}
+
+/** Whether the model is loaded when the queue has run down to this request. */
+function isLoadedThen({ offer, unseenModel = null }: EstimateInput): boolean {
+  if (unseenModel === offer.model) return true;
+  // Another model's dispatch pushes it out where there is room for few.
+  if (offer.loadedAfterQueue !== undefined) return offer.loadedAfterQueue;
+  return offer.state.kind === "warm" || offer.state.kind === "loading";
+}
+
+/** A load that others wait for is as good as begun: it is shared. */
+function lastOf({ rates, state }: Offer): LoadState {
+  return state.kind === "warm" || state.kind === "loading"
+    ? state
+    : { kind: "loading", remainingMs: rates.loadTimeMs };
 }
 
 /** A load that is under way goes on while the newcomer waits for its slot. */

@@ -21,7 +21,9 @@ export function evictionMs(
 ): number {
   const { evicts, state } = offer;
   if (evicts === undefined || evicts.length === 0) return 0;
-  if (state.kind === "warm" || state.kind === "loading") return 0;
+  const isLoadedThen = offer.loadedAfterQueue ??
+    (state.kind === "warm" || state.kind === "loading");
+  if (isLoadedThen) return 0;
   return evicts.reduce((sum, eviction) => {
     const { reloadMs, reuseChance = 1 } = eviction;
     const copies = isWarmElsewhere(eviction, engine, engines) ? 1 : LAST_COPY;

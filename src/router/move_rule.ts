@@ -45,8 +45,9 @@ export function moveTarget(
   let best: Candidate | null = null;
   for (const one of candidates) {
     if (one.engine.key === place.key || !isFree(one)) continue;
-    const { estimateMs } = one.estimate;
-    const neededMs = estimateMs * GAIN + LEAST_GAIN_MS + place.hopMs +
+    const { estimateMs, factor, terms } = one.estimate;
+    const neededMs = (estimateMs + terms.evictionMs * factor) * GAIN +
+      LEAST_GAIN_MS + place.hopMs +
       one.engine.view.hop.medianMs;
     if (neededMs > place.leftMs) continue;
     if (best === null || estimateMs < best.estimate.estimateMs) best = one;

@@ -5,9 +5,15 @@ import type {
   NodeId,
   Offer,
 } from "../domain/mod.ts";
-import type { Candidate, Demand, EngineSnapshot, Unfit } from "./candidate.ts";
+import type {
+  Candidate,
+  Demand,
+  Doubt,
+  EngineSnapshot,
+  Unfit,
+} from "./candidate.ts";
 import { evictionMs } from "./eviction.ts";
-import { estimate } from "./estimate.ts";
+import { type Estimate, estimate } from "./estimate.ts";
 import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
 import { type ModelName, rootsOf, tierOf } from "./model_name.ts";
 import { noCandidateFault } from "./no_candidate.ts";
@@ -85,7 +91,7 @@ function weighed(input: PlaceInput): Candidate[] {
       const cachedTokens = offer.state.kind === "warm"
         ? engine.cachedTokens?.(offer.model) ?? 0
         : 0;
-      const doubt = 1 + (engine.recentErrors ?? 0);
+      const correction = engine.correction?.(offer.model) ?? 1;
       const predicted = estimate({
         work: { ...work, cachedTokens },
         offer,
@@ -93,21 +99,33 @@ function weighed(input: PlaceInput): Candidate[] {
         hop: engine.view.hop,
         unseenMs: engine.unseenMs(offer.device),
         evictionMs: evictionMs(offer, engine, input.engines),
-        correction: engine.correction?.(offer.model) ?? 1,
+        correction,
+        unseenModel: engine.unseenModel?.(offer.device) ?? null,
       });
       candidates.push({
         engine,
         offer,
         unfit: unfitness(demand, engine, offer, self),
         tier,
+        correction,
         cachedTokens,
-        // Whoever fails at once looks idle: it must be sooner by as much again
-        // for each failure, though its prediction stays what it is (RTE-03).
-        estimate: { ...predicted, placementMs: predicted.placementMs * doubt },
+        estimate: doubted(predicted, engine.doubt ?? null),
       });
     }
   }
   return candidates;
+}
+
+/**
+ * Whoever fails at once looks idle, and whoever hangs looks as quick as ever:
+ * an engine must be sooner by as much again for each recent failure, and by the
+ * time that the latest one cost (RTE-03, PRC-06). Its prediction stays as it is.
+ */
+function doubted(predicted: Estimate, doubt: Doubt | null): Estimate {
+  if (doubt === null || doubt.errors === 0) return predicted;
+  const placementMs = predicted.placementMs * (1 + doubt.errors) +
+    doubt.lostMs;
+  return { ...predicted, placementMs };
 }
 
 function* allOffers(engines: readonly EngineSnapshot[]): Generator<Offer> {
@@ -202,7 +220,7 @@ function reasonOf(
   if (candidate === chosen) {
     return chosen.engine.node === self ? "chosen, on this node" : "chosen";
   }
-  if ((candidate.engine.recentErrors ?? 0) > 0) return "failed lately";
+  if ((candidate.engine.doubt?.errors ?? 0) > 0) return "failed lately";
   return mine >= best
     ? "predicted to finish later"
     : "not sooner by enough to leave this node";

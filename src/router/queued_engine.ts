@@ -21,6 +21,7 @@ import type { DeviceQueues } from "./device_queues.ts";
 import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
 import { LengthBook } from "./length_book.ts";
 import { RunningSamples } from "./running_samples.ts";
+import type { LoadOutlook } from "./load_outlook.ts";
 import { HeldAttempt } from "./held_attempt.ts";
 import { learnFrom, ratesAt } from "./machine_speed.ts";
 import { availabilityOn } from "./machine_standing.ts";
@@ -140,9 +141,6 @@ export class QueuedEngine implements Engine, Disposable {
     offer: Offer,
   ): HeldAttempt {
     const model = this.#key(offer);
-    // Whoever is ahead of it with the same model pays for the load.
-    const isLoading = queue.countOf(model, "waiting") +
-        queue.countOf(model, "running") > 0;
     const held = new HeldAttempt(
       attempt.entry,
       signal,
@@ -155,9 +153,10 @@ export class QueuedEngine implements Engine, Disposable {
       slots: offer.queue.slots,
       expectedMs: serviceMs(
         workOf(attempt),
-        isLoading ? { ...offer, state: WARM } : offer,
+        { ...offer, state: WARM },
         Math.min(queue.running + 1, Math.max(1, offer.queue.slots)),
       ),
+      outlook: () => this.#outlook(attempt.model),
     });
     return held;
   }
@@ -317,6 +316,17 @@ export class QueuedEngine implements Engine, Disposable {
     return raw === undefined ? undefined : this.#dressed(raw, new Map());
   }
 
+  /** What a load of a model takes and pushes out, if it is not loaded. */
+  #outlook(model: string): LoadOutlook | null {
+    const raw = this.#rawOffer(model);
+    if (raw === undefined) return null;
+    return {
+      isLoaded: raw.state.kind === "warm" || raw.state.kind === "loading",
+      loadTimeMs: this.#ratesNow(raw).loadTimeMs,
+      evicts: (raw.evicts ?? []).map((one) => `${this.#raw.id} ${one.model}`),
+    };
+  }
+
   #rawOffer(model: string): Offer | undefined {
     return this.#raw.view().offers.find((offer) => offer.model === model);
   }
@@ -330,7 +340,15 @@ export class QueuedEngine implements Engine, Disposable {
       queue = this.#options.queues.of(offer.device).report(slots);
       reports.set(key, queue);
     }
-    const dressed = { ...offer, queue, rates: this.#ratesNow(offer) };
+    const after = queue.waitingMs.length === 0
+      ? undefined
+      : this.#queueOf(offer).play().loadedAfter.get(this.#key(offer));
+    const dressed: Offer = {
+      ...offer,
+      queue,
+      rates: this.#ratesNow(offer),
+      ...(after === undefined ? {} : { loadedAfterQueue: after }),
+    };
     return offer.evicts === undefined || offer.evicts.length === 0
       ? dressed
       : { ...dressed, evicts: offer.evicts.map((one) => this.#counted(one)) };

@@ -13,6 +13,7 @@ import {
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
 import type { RequestOutcome, SessionEvents } from "./answer_session.ts";
+import type { Corrections } from "./correction.ts";
 import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
 import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
@@ -55,6 +56,7 @@ export interface RunContext {
   readonly decisions: DecisionLog;
   readonly metrics: RouterMetrics;
   readonly bell: FreeSlotBell;
+  readonly corrections: Corrections;
   /** This node's engines behind their queues, and the peers'. */
   engines(): readonly Engine[];
 }
@@ -69,6 +71,10 @@ interface Sent {
   readonly pass: Pass;
   readonly sentAtMs: number;
 }
+
+const WARM = { kind: "warm", loadTimeMs: null } as const;
+/** Of a prediction that was mostly a wait this entry learns nothing of the speed. */
+const MOST_WAITING = 0.5;
 
 /** Candidates as they are at one moment. */
 interface Weighed {
@@ -239,7 +245,18 @@ export class RequestRun implements LoopEffects, SessionEvents {
       view,
       unseenMs: (device) =>
         ledger.unseenMs(engine.node, device, view.dispatchesSeen),
+      unseenModel: (device) =>
+        ledger.unseenModel(engine.node, device, view.dispatchesSeen),
+      correction: (model) =>
+        this.#context.corrections.factor(
+          placeOf(key, model),
+          clock.monotonic(),
+        ),
       bar: standings.bar({ key, node: engine.node }, clock.monotonic()),
+      doubt: standings.doubt(
+        { key, node: engine.node },
+        clock.monotonic(),
+      ),
       cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
     };
   }
@@ -266,7 +283,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
       dispatch: ledger.open(
         engine.node,
         offer.device,
-        serviceMs(work, offer, concurrency),
+        // A load that somebody before it waits for is not its own.
+        estimate.terms.loadMs +
+          serviceMs(work, { ...offer, state: WARM }, concurrency),
+        offer.model,
       ),
       request: this.#request,
       model: offer.model,
@@ -333,7 +353,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
     // Where it was taken back it may go again.
     if (settled.kind === "withdrawn") this.#tried.delete(candidate.engine.key);
     this.#context.bell.ring();
-    standings.settle(candidate.engine, sent.pass, verdict, clock.monotonic());
+    const nowMs = clock.monotonic();
+    const tookMs = nowMs - sent.sentAtMs;
+    standings.settle(candidate.engine, sent.pass, verdict, nowMs, tookMs);
     metrics.attempt(outcome);
     decisions.end(this.id, attempt.id, {
       endedAtMs: this.#elapsedMs(),
@@ -420,14 +442,24 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { estimateMs, ttftMs, tpotMs, terms, factor } = candidate.estimate;
     // What failed before this attempt was nobody's prediction.
     const beforeMs = sentAtMs - this.#arrivedAtMs;
+    const repricedMs = estimateMs + tpotMs * tally.outputTokens -
+      terms.decodeMs * factor;
+    if (terms.queueMs * factor <= MOST_WAITING * repricedMs) {
+      const { engine, offer, correction } = candidate;
+      this.#context.corrections.observe(
+        placeOf(engine.key, offer.model),
+        repricedMs / correction,
+        totalMs - beforeMs,
+        this.clock.monotonic(),
+      );
+    }
     this.#context.metrics.answer({
       servedBy: candidate.engine.node === this.#context.self ? "self" : "peer",
       ttftMs: this.#ttftMs,
       totalMs,
       outputTokens: tally.outputTokens,
       predictedTtftMs: beforeMs + ttftMs,
-      predictedTotalMs: beforeMs + estimateMs +
-        tpotMs * tally.outputTokens - terms.decodeMs * factor,
+      predictedTotalMs: beforeMs + repricedMs,
     });
   }
 

@@ -23,6 +23,7 @@ import type { Clock, Entropy } from "../platform/mod.ts";
 import { AnswerSession, type SessionAnswer } from "./answer_session.ts";
 import { AttemptMemory } from "./attempt_memory.ts";
 import { Continuation } from "./continuation.ts";
+import { Corrections } from "./correction.ts";
 import { DecisionLog } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
@@ -133,6 +134,7 @@ class EngineRouter implements OwnedRouter {
       keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       decisions: this.#decisions,
       bell,
+      corrections: new Corrections(),
       metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };

@@ -5,9 +5,10 @@ import {
   type BreakerOutcome,
   CLOSED_BREAKER,
   passBreaker,
+  recentErrors,
   settleBreaker,
 } from "./breaker.ts";
-import type { Bar } from "./candidate.ts";
+import type { Bar, Doubt } from "./candidate.ts";
 import { extendCooldown } from "./cooldown.ts";
 
 /** Where an engine is, for its own breaker and that of its member. */
@@ -29,6 +30,8 @@ interface Standing {
   restsUntilMs: number;
   /** When it last sent anything, monotonic. */
   aliveAtMs: number;
+  /** Time that the latest error took. */
+  lostMs: number;
 }
 
 const MOST_STANDINGS = 4096;
@@ -56,6 +59,20 @@ export class Standings {
     return Math.max(0, untilMs - nowMs);
   }
 
+  /** What failures of the last minute, there and on the way, say against an engine in use. */
+  doubt(engine: EnginePlace, nowMs: number): Doubt | null {
+    let errors = 0;
+    let lostMs = 0;
+    for (const key of [engine.key, engine.node]) {
+      const standing = this.#standings.get(key);
+      if (standing === undefined) continue;
+      const recent = recentErrors(standing.breaker, nowMs);
+      errors += recent;
+      if (recent > 0) lostMs = Math.max(lostMs, standing.lostMs);
+    }
+    return errors === 0 ? null : { errors, lostMs };
+  }
+
   /** State of an engine's own breaker. */
   engineBreaker(engine: EnginePlace, nowMs: number): BreakerState {
     return stateOf(this.#standings.get(engine.key), nowMs);
@@ -74,7 +91,7 @@ export class Standings {
     };
   }
 
-  /** Take in how it ended. */
+  /** Take in how it ended, and what time it took. */
   settle(
     engine: EnginePlace,
     pass: Pass,
@@ -83,8 +100,10 @@ export class Standings {
       readonly member: BreakerOutcome;
     },
     nowMs: number,
+    tookMs = 0,
   ): void {
     const own = this.#of(engine.key);
+    if (outcome.engine === "error") own.lostMs = tookMs;
     own.breaker = settleBreaker(
       own.breaker,
       pass.engineProbe,
@@ -92,6 +111,7 @@ export class Standings {
       nowMs,
     );
     const member = this.#of(engine.node);
+    if (outcome.member === "error") member.lostMs = tookMs;
     member.breaker = settleBreaker(
       member.breaker,
       pass.memberProbe,
@@ -135,7 +155,12 @@ export class Standings {
   #of(key: string): Standing {
     let standing = this.#standings.get(key);
     if (standing === undefined) {
-      standing = { breaker: CLOSED_BREAKER, restsUntilMs: 0, aliveAtMs: 0 };
+      standing = {
+        breaker: CLOSED_BREAKER,
+        restsUntilMs: 0,
+        aliveAtMs: 0,
+        lostMs: 0,
+      };
       this.#standings.set(key, standing);
       if (this.#standings.size > MOST_STANDINGS) this.#forgetOldest();
     }
