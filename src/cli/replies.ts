@@ -1,4 +1,8 @@
-import type { JsonValue } from "../domain/mod.ts";
+import type {
+  Conditions,
+  JsonValue,
+  MachineReading,
+} from "../domain/mod.ts";
 
 /** `GET /cluster/members` as commands show it. */
 export interface MembersReply {
@@ -15,6 +19,9 @@ export interface MembersReply {
     readonly role?: string | undefined;
     readonly seat?: string | null | undefined;
     readonly note?: string | null | undefined;
+    /** Undefined where the node does not watch its machine. */
+    readonly machine?: MachineReading | undefined;
+    readonly conditions?: Conditions | undefined;
   }[];
 }
 
@@ -94,6 +101,34 @@ export interface ReplyParsers {
 export async function loadReplyParsers(): Promise<ReplyParsers> {
   const { z } = await import("zod");
   const number = z.number().nullable();
+  // What an older or newer node does not say is not known.
+  const known = number.catch(null);
+  const flag = z.boolean().nullable().catch(null);
+  const machine = z.object(
+    {
+      temperatureCelsius: known,
+      isThrottled: flag,
+      isPowerCapped: flag,
+      isLowPower: flag,
+      isOnBattery: flag,
+      batteryShare: known,
+      clockShare: known,
+      cpuCount: known,
+      busyThreads: known,
+      ownBusyThreads: known,
+      load1: known,
+      ownLoad1: known,
+      memoryTotalBytes: known,
+      memoryAvailableBytes: known,
+      memoryPressure: z.enum(["normal", "high", "critical"]).nullable()
+        .catch(null),
+      diskBusyShare: known,
+      diskFreeBytes: known,
+      diskTotalBytes: known,
+      gpuBusyShare: known,
+      foreignGpuProcesses: known,
+    } satisfies Record<keyof MachineReading, unknown>,
+  );
   const members = z.object({
     cluster: z.object({ id: z.string().nullable() }).nullable(),
     members: z.array(z.object({
@@ -108,6 +143,9 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
       role: z.string().optional(),
       seat: z.string().nullish(),
       note: z.string().nullish(),
+      machine: machine.optional(),
+      conditions: z.object({ ok: z.boolean(), reasons: z.array(z.string()) })
+        .optional(),
     })),
   });
   const models = z.object({

@@ -6,6 +6,7 @@ import {
 import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
+import { formatMachine } from "./machine.ts";
 import { formatMembers } from "./members.ts";
 import { formatModels } from "./models.ts";
 import { loadReplyParsers } from "./replies.ts";
@@ -55,6 +56,9 @@ export const statusCommand: Command = {
         : "is ready";
       context.stdout([
         escapeUnprintable(`${name} ${state}`),
+        ...(self?.machine === undefined
+          ? []
+          : formatMachine(self.machine, self.conditions)),
         formatMembers(memberReply),
         "",
         modelReply.data.length === 0

@@ -190,6 +190,37 @@ Deno.test("status tells of a node that is ready and of one that starts", async (
   assert.deepEqual([isReady, members.length, models.length], [false, 2, 2]);
 });
 
+Deno.test("HW-01 status tells what is known of the machine and nothing else", async () => {
+  const said = {
+    isOnBattery: true,
+    batteryShare: 0.735,
+    load1: 9.25,
+    cpuCount: 4,
+    temperatureCelsius: null,
+    memoryPressure: "unheard of",
+  };
+  const self = {
+    id: SELF,
+    name: "ada",
+    self: true,
+    health: "DEGRADED",
+    draining: false,
+    addresses: [],
+    version: "1.2.3",
+    conditions: { ok: false, reasons: ["is busy with other work"] },
+    machine: said,
+  };
+  const { out } = await run(["status"], {
+    "/cluster/members": answered({ cluster: null, members: [self] }),
+    "/v1/models": MODELS,
+    "/readyz": answered({ status: "ready" }),
+  });
+  assert.deepEqual(out.split("\n").slice(1, 3), [
+    "Machine: on battery at 74 %, load 9.3 on 4 processors",
+    "Degraded: this node is busy with other work",
+  ]);
+});
+
 Deno.test("commands say why the node gave no answer", async () => {
   const refusal: ApiReply = {
     kind: "refused",

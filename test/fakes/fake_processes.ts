@@ -49,6 +49,11 @@ export class FakeChild implements Child {
     this.say({ event: "ready", loadTimeMs: 1, contextLength: 2048, slots: 2 });
   }
 
+  /** Print to standard output. */
+  print(text: string): void {
+    this.#out?.enqueue(new TextEncoder().encode(text));
+  }
+
   /** Print to standard error. */
   complain(text: string): void {
     this.#err?.enqueue(new TextEncoder().encode(text));

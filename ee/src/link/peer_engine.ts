@@ -13,6 +13,7 @@ import {
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import { callAttempt } from "./attempt_call.ts";
+import { withMachine } from "./machine_availability.ts";
 import type { MemberChannel } from "./member_channel.ts";
 
 /** What is known of a peer now; its owner is the poller. */
@@ -166,18 +167,4 @@ class PeerEngine implements Engine {
     const seen = this.#accepted.get(only);
     return seen !== undefined && seen.atMs > statusAtMs ? seen : undefined;
   }
-}
-
-/** What its machine makes of a peer that can be reached. */
-function withMachine(
-  standing: Availability,
-  { conditions, withheld }: WorkReport,
-): Availability {
-  if (standing.kind === "unavailable") return standing;
-  if (withheld !== undefined) {
-    return { kind: "unavailable", reason: `It ${withheld}` };
-  }
-  return standing.kind === "available" && conditions?.ok === false
-    ? { kind: "degraded", reason: `It ${conditions.reasons.join("; ")}` }
-    : standing;
 }
