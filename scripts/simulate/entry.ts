@@ -141,6 +141,8 @@ export class SimulatedEntry {
         dispatchesSeen: seen,
       },
       unseenMs: (device) => this.ledger.unseenMs(node.id, device, seen),
+      unseenModel: (device) => this.ledger.unseenModel(node.id, device, seen),
+      doubt: this.standings.doubt({ key, node: node.id }, nowMs),
       bar: this.standings.bar({ key, node: node.id }, nowMs),
       cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
     };

@@ -4,9 +4,12 @@ import {
   type Offer,
   parseNodeId,
 } from "../../src/domain/mod.ts";
+import { ArrivalRates } from "../../src/router/arrival_rates.ts";
 import { DeviceQueue, type QueuePlace } from "../../src/router/device_queue.ts";
 import { serviceMs, type Work } from "../../src/router/estimate.ts";
+import type { LoadOutlook } from "../../src/router/load_outlook.ts";
 import { ModelRates } from "../../src/router/model_rates.ts";
+import { RunningSamples } from "../../src/router/running_samples.ts";
 import { SeenDispatches } from "../../src/router/seen_dispatches.ts";
 import type { Chance } from "./chance.ts";
 import { PrefixCache } from "./prefix_cache.ts";
@@ -75,7 +78,9 @@ interface Held {
   place: QueuePlace | null;
   hasSlot: boolean;
   run: Run | null;
-  expectedMs: number;
+  sampling: Disposable | null;
+  sampled: boolean;
+  readonly expectedMs: number;
 }
 
 interface ModelMemory {
@@ -107,6 +112,8 @@ export class SimulatedNode {
   readonly #seen = new SeenDispatches();
   readonly #rates = new Map<string, ModelRates>();
   readonly #priorFactor: number;
+  readonly #arrivals = new ArrivalRates();
+  readonly #samples: RunningSamples;
   readonly #memory = new Map<string, ModelMemory>();
   readonly #prefixes: PrefixCache;
   readonly #times: number[] = [];
@@ -132,6 +139,7 @@ export class SimulatedNode {
     this.spec = options.spec;
     this.#clock = options.clock;
     this.#queue = new DeviceQueue(options.clock, () => this.onFree?.());
+    this.#samples = new RunningSamples(options.clock);
     this.#discipline = options.discipline;
     this.#priorFactor = Math.exp(options.priorError * options.chance.normal());
     this.#prefixes = new PrefixCache(options.spec.prefixes);
@@ -159,12 +167,9 @@ export class SimulatedNode {
   take(work: NodeWork): NodeTicket {
     this.#seen.see(work.entry, work.dispatch);
     const offer = this.#offer(work.job.model);
-    const here = [...this.#held].some((one) =>
-      one.work.job.model === work.job.model
-    );
     const expectedMs = serviceMs(
       workOf(work.job, work.job.meanTokens, work.cachedTokens),
-      here ? { ...offer, state: { kind: "warm", loadTimeMs: null } } : offer,
+      { ...offer, state: WARM },
       Math.min(this.#queue.running + 1, this.spec.slots),
     );
     const held: Held = {
@@ -172,13 +177,19 @@ export class SimulatedNode {
       place: null,
       hasSlot: false,
       run: null,
+      sampling: null,
+      sampled: false,
       expectedMs,
     };
     this.#held.add(held);
+    if (this.#learns) {
+      this.#arrivals.observe(work.job.model, this.#clock.monotonic());
+    }
     held.place = this.#queue.enter({
       client: work.job.conversation ?? "",
       model: work.job.model,
       slots: this.spec.slots,
+      outlook: () => this.#outlook(work.job.model),
       // Equal work makes the queue first come, first served.
       expectedMs: this.#learns ? expectedMs : 1,
       onSlot: () => {
@@ -252,7 +263,7 @@ export class SimulatedNode {
       evicts: this.#evictedFor(model),
       cachedPrompts: Math.max(1, spec.prefixes),
       rates: this.#learns
-        ? this.#rates.get(model)?.over(prior) ?? prior
+        ? this.#rates.get(model)?.over(prior, nowMs) ?? prior
         : prior,
     };
   }
@@ -267,7 +278,20 @@ export class SimulatedNode {
       reloadMs: this.spec.loadMs,
       idleMs: nowMs - lastUsedMs,
       keepMs: KEEP_ALIVE_MS,
+      reuseChance: this.#arrivals.reuseChance(
+        name,
+        KEEP_ALIVE_MS - (nowMs - lastUsedMs),
+        nowMs,
+      ),
     }));
+  }
+
+  #outlook(model: string): LoadOutlook {
+    return {
+      isLoaded: this.#memory.has(model),
+      loadTimeMs: this.spec.loadMs,
+      evicts: this.#evictedFor(model).map((one) => one.model),
+    };
   }
 
   #byAge(): readonly (readonly [string, ModelMemory])[] {
@@ -308,7 +332,39 @@ export class SimulatedNode {
       phaseEndedAtMs: [],
     };
     this.#running.add(held);
+    if (this.#learns) held.sampling = this.#sample(held, held.run, tokenMs);
     this.#arm();
+  }
+
+  /** Let the router's samples see an answer being written. */
+  #sample(held: Held, run: Run, tokenMs: number): Disposable {
+    const progress = () => {
+      this.#progress();
+      const [, , first, others] = run.leftMs;
+      return run.work.job.outputTokens - (first + others) / tokenMs;
+    };
+    const clock = this.#clock;
+    return this.#samples.add({
+      meter: {
+        get content() {
+          return run.phaseEndedAtMs.length < 3 ? null : {
+            firstMs: run.phaseEndedAtMs[2] ?? 0,
+            lastMs: clock.monotonic(),
+          };
+        },
+        tally: {
+          get contentEvents() {
+            return progress();
+          },
+        },
+      },
+      concurrencyMs: () => held.place?.concurrencyMs ?? 0,
+      seen: (sample) => {
+        held.sampled = true;
+        this.#rates.get(run.work.job.model)
+          ?.observeRunning(sample, clock.monotonic());
+      },
+    });
   }
 
   /** What a load takes now; the least recently used models make room. */
@@ -397,6 +453,7 @@ export class SimulatedNode {
     this.#times.push(tookMs);
     if (this.#times.length > KEPT_TIMES) this.#times.shift();
     this.#running.delete(held);
+    held.sampling?.[Symbol.dispose]();
     this.#held.delete(held);
     held.place?.leave();
     run.work.finished();
@@ -405,19 +462,25 @@ export class SimulatedNode {
   #learn(held: Held, run: Run, nowMs: number): void {
     const { job } = run.work;
     const [loadedMs = nowMs, prefilledMs = nowMs] = run.phaseEndedAtMs;
-    this.#rates.get(job.model)?.observe({
-      work: workOf(job, job.meanTokens, held.work.cachedTokens),
-      concurrency: held.place?.meanConcurrency ?? 1,
-      prefillMs: prefilledMs - loadedMs,
-      uncachedShare: run.promptTokens / job.promptTokens,
-      decodeMs: nowMs - prefilledMs,
-      outputTokens: job.outputTokens,
-      cut: false,
-      loadTimeMs: run.offer.state.kind === "cold"
-        ? loadedMs - run.startedAtMs
-        : null,
-      serviceMs: nowMs - run.startedAtMs,
-    }, run.offer);
+    this.#rates.get(job.model)?.observe(
+      {
+        work: workOf(job, job.meanTokens, held.work.cachedTokens),
+        concurrency: held.place?.meanConcurrency ?? 1,
+        prefillMs: prefilledMs - loadedMs,
+        uncachedShare: run.promptTokens / job.promptTokens,
+        decodeMs: nowMs - prefilledMs,
+        outputTokens: job.outputTokens,
+        cut: false,
+        loadTimeMs: run.offer.state.kind === "cold"
+          ? loadedMs - run.startedAtMs
+          : null,
+        serviceMs: nowMs - run.startedAtMs,
+        contentEvents: job.outputTokens,
+        sampled: held.sampled,
+      },
+      run.offer,
+      nowMs,
+    );
   }
 
   /** Rules that count read no rates. */
@@ -458,6 +521,7 @@ export class SimulatedNode {
   }
 }
 
+const WARM = { kind: "warm", loadTimeMs: null } as const;
 const NO_OFFERS: readonly Offer[] = [];
 
 function phaseOf(run: Run): number {

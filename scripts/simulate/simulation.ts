@@ -255,7 +255,12 @@ class Simulation {
       flight,
       choice,
       node,
-      dispatch: entry.ledger.open(node.id, DEVICE, choice.expectedMs),
+      dispatch: entry.ledger.open(
+        node.id,
+        DEVICE,
+        choice.expectedMs,
+        job.model,
+      ),
       sentAtMs: this.#clock.monotonic(),
       oneWayMs: node === entry.node ? 0 : this.#scenario.hopMs / 2,
       firstAtMs: 0,

@@ -1,9 +1,17 @@
 import type { Clock } from "../platform/mod.ts";
-import type { AnswerMeter } from "./answer_meter.ts";
+
+/** How far an answer has come, as a meter reads it. */
+export interface AnswerProgress {
+  /** Monotonic times of first and last content, or null before it. */
+  readonly content:
+    | { readonly firstMs: number; readonly lastMs: number }
+    | null;
+  readonly tally: { readonly contentEvents: number };
+}
 
 /** One answer that is being written. */
 export interface RunningAnswer {
-  readonly meter: AnswerMeter;
+  readonly meter: AnswerProgress;
   /** Integral of sequences that run on its device over time, now. */
   concurrencyMs(): number;
   /**

@@ -77,9 +77,10 @@ function choice(
   const { slots, runningMs } = offer.queue;
   return {
     index,
-    expectedMs: serviceMs(
+    // A load that somebody before it waits for is not its own.
+    expectedMs: estimate.terms.loadMs + serviceMs(
       workOf(job, expected.meanTokens, cachedTokens),
-      offer,
+      { ...offer, state: { kind: "warm", loadTimeMs: null } },
       Math.min(runningMs.length + 1, slots),
     ),
     cachedTokens,
