@@ -10,7 +10,10 @@ import {
   type MemberView,
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
+import { AuditLog } from "./audit/audit_log.ts";
 import type { MachineFacts } from "./identity/machine_facts.ts";
+import type { NodeIdentity } from "./identity/node_identity.ts";
+import type { Licence } from "./licence/licence.ts";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
 
 /** Longest time that stopping may take. */
@@ -81,12 +84,26 @@ export function createClusterWithSeams(
   );
 }
 
+/** What is read once, when the cluster is first to come up. */
+interface Groundwork {
+  readonly identity: NodeIdentity;
+  readonly machine: MachineFacts;
+  readonly licence: Licence | null;
+}
+
 class BackgroundCluster implements Cluster {
   readonly #host: Host;
-  readonly #clock: Clock;
+  readonly #platform: Platform;
+  readonly #discover: Discover;
+  readonly #seams: ClusterSeams;
+  readonly #audit: AuditLog;
   readonly #coming: Promise<void>;
   readonly #life = new AbortController();
+  #groundwork: Promise<Groundwork> | null = null;
   #running: RunningCluster | null = null;
+  /** Why it could not come up, or null. */
+  #problem: string | null = null;
+  #dormant = false;
 
   constructor(
     host: Host,
@@ -95,20 +112,17 @@ class BackgroundCluster implements Cluster {
     seams: ClusterSeams,
   ) {
     this.#host = host;
-    this.#clock = platform.clock;
+    this.#platform = platform;
+    this.#discover = discover;
+    this.#seams = seams;
+    this.#audit = new AuditLog(platform.clock, host.metrics);
     host.metrics.gauge(
       "covey_cluster_members",
       "Members of the cluster by health, this node included.",
       ["health"],
       () => countByHealth(this.members()),
     );
-    this.#coming = this.#bringUp(platform, discover, seams).catch((error) => {
-      host.log.error(
-        error instanceof Error
-          ? error.message
-          : "The cluster could not be started",
-      );
-    });
+    this.#coming = this.#comeUp();
   }
 
   id(): string | null {
@@ -130,21 +144,42 @@ class BackgroundCluster implements Cluster {
   }
 
   dormant(): boolean {
-    return false;
+    return this.#dormant;
   }
 
-  act(
+  async act(
     action: ClusterAction,
-    _body: JsonObject,
-    _signal: AbortSignal,
+    body: JsonObject,
+    signal: AbortSignal,
   ): Promise<JsonValue> {
-    return Promise.reject(
-      new Fault("not_implemented", `Covey does not implement ${action} yet`),
-    );
+    await this.#coming;
+    switch (action) {
+      case "audit":
+        return { events: this.#audit.list() };
+      case "doctor":
+        throw new Fault("not_implemented", "Covey does not implement it yet");
+      case "invite":
+        return await this.#invite(body);
+      case "join":
+        return await this.#join(body, signal);
+      case "leave":
+        return await this.#leave(body, signal);
+      case "remove": {
+        const { remove } = await import("./actions/remove.ts");
+        return await remove(body, this.#open().means(), signal);
+      }
+      case "door": {
+        const { turnDoor } = await import("./actions/door.ts");
+        return await turnDoor(body, this.#open().means(), signal);
+      }
+      default:
+        return action satisfies never;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort();
+    const { clock } = this.#platform;
     const timeUp = new AbortController();
     const stopped = this.#stop().catch((error) =>
       this.#host.log.error("The cluster did not stop in good order", {
@@ -153,7 +188,7 @@ class BackgroundCluster implements Cluster {
     );
     await Promise.race([
       stopped.finally(() => timeUp.abort()),
-      warnAfter(this.#clock, timeUp.signal, this.#host.log),
+      warnAfter(clock, timeUp.signal, this.#host.log),
     ]);
   }
 
@@ -162,53 +197,194 @@ class BackgroundCluster implements Cluster {
     await this.#running?.[Symbol.asyncDispose]();
   }
 
-  async #bringUp(
-    platform: Platform,
-    discover: Discover,
-    seams: ClusterSeams,
-  ): Promise<void> {
+  /** The running cluster, for actions that need one. */
+  #open(): RunningCluster {
+    if (this.#running !== null) return this.#running;
+    throw new Fault(
+      "no_candidate",
+      this.#problem === null
+        ? "This node is in no cluster; `covey invite` founds one, `covey join` or COVEY_CLUSTER_SECRET joins one"
+        : `The cluster did not come up: ${this.#problem}`,
+    );
+  }
+
+  /** Come up by what is configured and kept. Never rejects. */
+  async #comeUp(): Promise<void> {
+    const { config: { secret }, log, stateDir } = this.#host;
+    const { files } = this.#platform;
+    try {
+      const { clearStanding, readStanding } = await import(
+        "./membership/standing_store.ts"
+      );
+      const standing = await readStanding(files, stateDir);
+      if (secret !== null) {
+        const clusterId = await this.#bringUp(null);
+        if (standing === null || clusterId === null) return;
+        if (standing === clusterId) return;
+        await clearStanding(files, stateDir);
+        log.warn(
+          "This node has left the cluster it was invited into, since a secret is set",
+        );
+      } else if (standing !== null) await this.#bringUp(standing);
+      else this.#dormant = true;
+    } catch (error) {
+      this.#problem = error instanceof Error
+        ? error.message
+        : "The cluster could not be started";
+      log.error(this.#problem);
+    }
+  }
+
+  async #invite(body: JsonObject): Promise<JsonValue> {
+    const { invite } = await import("./actions/invite.ts");
+    const { config, stateDir } = this.#host;
+    const { entropy, files } = this.#platform;
+    if (this.#running === null && this.#problem === null) {
+      const { readInvite } = await import("./actions/bodies.ts");
+      readInvite(body);
+      const { writeStanding } = await import("./membership/standing_store.ts");
+      // A cluster of invitations alone: its label is drawn, and kept.
+      const clusterId = config.secret === null ? entropy.uuid() : null;
+      await this.#bringUp(clusterId);
+      if (clusterId !== null) await writeStanding(files, stateDir, clusterId);
+    }
+    return invite(body, this.#open().means());
+  }
+
+  async #join(body: JsonObject, signal: AbortSignal): Promise<JsonValue> {
+    const [{ readJoin }, { join }] = await Promise.all([
+      import("./actions/bodies.ts"),
+      import("./actions/join.ts"),
+    ]);
+    const asked = readJoin(body);
+    const hasSecret = this.#host.config.secret !== null;
+    if (hasSecret && this.#running === null && this.#problem === null) {
+      await this.#bringUp(null);
+    }
+    const running = this.#running;
+    // Who founded a cluster that nobody came to may go elsewhere.
+    const isAlone = !hasSecret && running !== null &&
+      running.means().membership.rows().length === 1;
+    if (hasSecret || (running !== null && !isAlone)) {
+      const means = (running ?? this.#open()).means();
+      const { by, clusterId } = await join(asked, means, signal);
+      return { joined: true, by, cluster: { id: clusterId } };
+    }
+    const { joinFresh } = await import("./fresh_join.ts");
+    const { identity } = await this.#ground();
+    const { by, clusterId } = await joinFresh(asked, {
+      host: this.#host,
+      platform: this.#platform,
+      identity,
+      audit: this.#audit,
+    }, signal);
+    this.#running = null;
+    await running?.forget();
+    await this.#bringUp(clusterId);
+    return { joined: true, by, cluster: { id: clusterId } };
+  }
+
+  async #leave(body: JsonObject, signal: AbortSignal): Promise<JsonValue> {
+    const { readLeave } = await import("./actions/bodies.ts");
+    const { untilRestart } = readLeave(body);
+    const { config, log, stateDir } = this.#host;
+    const running = this.#open();
+    if (untilRestart) {
+      this.#running = null;
+      this.#dormant = true;
+      await running[Symbol.asyncDispose]();
+      log.info("This node is out of the cluster until it is started again");
+      return { left: true, untilRestart, told: [], untold: [] };
+    }
+    if (config.secret !== null) {
+      throw new Fault(
+        "invalid_request",
+        "This node is in the cluster by its secret, which would bring it back at its next start; unset COVEY_CLUSTER_SECRET and restart it, and run `covey remove` for it on another member, or use `covey leave --until-restart`",
+      );
+    }
+    const [{ sayFarewell }, { clearStanding }] = await Promise.all([
+      import("./actions/farewell.ts"),
+      import("./membership/standing_store.ts"),
+    ]);
+    const { told, untold } = await sayFarewell(running.means(), signal);
+    this.#running = null;
+    this.#dormant = true;
+    await running.forget();
+    await clearStanding(this.#platform.files, stateDir);
+    log.info("This node has left the cluster");
+    return { left: true, untilRestart, told, untold };
+  }
+
+  #ground(): Promise<Groundwork> {
+    const reading = this.#groundwork ?? this.#readGround();
+    this.#groundwork = reading;
+    return reading;
+  }
+
+  async #readGround(): Promise<Groundwork> {
     const { config, log, node, stateDir } = this.#host;
-    const { clock, entropy, files } = platform;
-    // Loaded here, so that a node without a secret never pays for it.
+    const { clock, entropy, files } = this.#platform;
+    // Loaded here, so that a node without a cluster never pays for it.
     const [
-      { deriveClusterKeys },
       { loadIdentity },
       { readMachineFacts },
       { openLicence },
       { LICENCE_KEYS },
-      { RunningCluster },
     ] = await Promise.all([
-      import("./identity/cluster_keys.ts"),
       import("./identity/node_identity.ts"),
       import("./identity/machine_facts.ts"),
       import("./licence/licence.ts"),
       import("./licence/licence_keys.ts"),
-      import("./running_cluster.ts"),
     ]);
-    const { previousSecret, secret } = config;
-    if (secret === null) return;
-    const machine = seams.machine ?? await readMachineFacts(files);
-    const [keys, previousKeys, identity, licence] = await Promise.all([
-      deriveClusterKeys(secret),
-      previousSecret === null ? null : deriveClusterKeys(previousSecret),
+    const machine = this.#seams.machine ?? await readMachineFacts(files);
+    const [identity, licence] = await Promise.all([
       loadIdentity({ files, entropy, log, stateDir, nodeId: node.id, machine }),
       openLicence(config.licence, {
-        publicKeys: seams.licenceKeys ?? LICENCE_KEYS,
+        publicKeys: this.#seams.licenceKeys ?? LICENCE_KEYS,
         nowMs: clock.now(),
         log,
       }),
     ]);
-    if (this.#life.signal.aborted) return;
+    return { identity, licence, machine };
+  }
+
+  /**
+   * Open the cluster.
+   *
+   * @param invitedTo Label of the cluster of a node without a secret, else null.
+   * @returns The label, or null when the node stopped meanwhile.
+   */
+  async #bringUp(invitedTo: string | null): Promise<string | null> {
+    const { previousSecret, secret } = this.#host.config;
+    const [
+      { deriveClusterKeys },
+      { SecretRing },
+      { RunningCluster },
+      ground,
+    ] = await Promise.all([
+      import("./identity/cluster_keys.ts"),
+      import("./membership/secret_ring.ts"),
+      import("./running_cluster.ts"),
+      this.#ground(),
+    ]);
+    const [keys, previousKeys] = await Promise.all([
+      secret === null ? null : deriveClusterKeys(secret),
+      previousSecret === null ? null : deriveClusterKeys(previousSecret),
+    ]);
+    const clusterId = keys?.clusterId ?? invitedTo;
+    if (this.#life.signal.aborted || clusterId === null) return null;
     this.#running = await RunningCluster.open({
+      ...ground,
       host: this.#host,
-      platform,
-      identity,
-      keys,
-      previousKeys,
-      licence,
-      machine,
-      discover,
+      platform: this.#platform,
+      clusterId,
+      previousClusterId: previousKeys?.clusterId ?? null,
+      secrets: new SecretRing(keys, previousKeys),
+      audit: this.#audit,
+      discover: this.#discover,
     });
+    this.#dormant = false;
+    return clusterId;
   }
 }
 

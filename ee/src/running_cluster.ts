@@ -1,15 +1,10 @@
-import {
-  type Engine,
-  type Host,
-  type MemberView,
-  type Router,
-} from "@covey/core/domain";
+import type { Engine, Host, MemberView } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
-import { AdmissionDesk } from "./admission/admission_desk.ts";
-import { encodeCallBack, tryDial } from "./doctor/call_back.ts";
+import type { ActionMeans } from "./actions/action_means.ts";
+import type { AuditLog } from "./audit/audit_log.ts";
+import { ClusterGate } from "./cluster_gate.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
-import type { ClusterKeys } from "./identity/cluster_keys.ts";
 import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
@@ -19,13 +14,8 @@ import {
   isLoopback,
   type LinkAddress,
 } from "./link/link_address.ts";
-import {
-  type LinkCaller,
-  LinkServer,
-  type StatusQuery,
-} from "./link/link_server.ts";
+import { LinkServer } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
-import { AdmissionOffice } from "./membership/admission_office.ts";
 import { CloneGuard } from "./membership/clone_guard.ts";
 import { Dialer, type Met } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
@@ -34,18 +24,14 @@ import { Notes } from "./membership/notes.ts";
 import type { Peer } from "./membership/peer.ts";
 import { Peers } from "./membership/peers.ts";
 import { fetchStatus } from "./membership/status_call.ts";
-import {
-  encodeStatus,
-  type StatusMessage,
-} from "./membership/status_message.ts";
+import type { SecretRing } from "./membership/secret_ring.ts";
+import type { StatusMessage } from "./membership/status_message.ts";
 import { createLocalPorts } from "./ssh/local_port.ts";
 import type { SshPeer } from "./ssh/ssh_command.ts";
 import { SshTunnels } from "./ssh/ssh_tunnels.ts";
+import { LinkAnswers } from "./link_answers.ts";
 import { enginesInReach, viewMembers } from "./member_views.ts";
 import { isWildcard, Whereabouts } from "./whereabouts.ts";
-
-/** A dial back is an answer to somebody who waits. */
-const CALL_BACK_LIMIT_MS = 2000;
 
 /** Starts discovery; tests put another one in its place. */
 export type Discover = (
@@ -57,9 +43,13 @@ export interface RunningOptions {
   readonly host: Host;
   readonly platform: Platform;
   readonly identity: NodeIdentity;
-  readonly keys: ClusterKeys;
-  /** Keys of the secret before a rotation, or null. */
-  readonly previousKeys: ClusterKeys | null;
+  /** Label of the cluster, by which its table is kept. */
+  readonly clusterId: string;
+  /** The label before a rotation of the secret: its table is carried over. */
+  readonly previousClusterId: string | null;
+  /** Empty for a node that is in the cluster by invitation. */
+  readonly secrets: SecretRing;
+  readonly audit: AuditLog;
   /** This node's licence, checked, or null. */
   readonly licence: Licence | null;
   readonly machine: MachineFacts;
@@ -74,7 +64,8 @@ export class RunningCluster implements AsyncDisposable {
   readonly #places: Whereabouts;
   readonly #store: MemberStore;
   readonly #membership: Membership;
-  readonly #office: AdmissionOffice;
+  readonly #gate: ClusterGate;
+  readonly #answers: LinkAnswers;
   readonly #notes: Notes;
   readonly #guard: CloneGuard;
   readonly #peers: Peers;
@@ -93,13 +84,13 @@ export class RunningCluster implements AsyncDisposable {
    * @throws {Error} When the link's port can not be had; the message names it.
    */
   static async open(options: RunningOptions): Promise<RunningCluster> {
-    const { host, keys, platform, previousKeys } = options;
+    const { clusterId, host, platform, previousClusterId } = options;
     const store = new MemberStore({
       files: platform.files,
       log: host.log,
       stateDir: host.stateDir,
-      clusterId: keys.clusterId,
-      previousClusterId: previousKeys?.clusterId ?? null,
+      clusterId,
+      previousClusterId,
     });
     const cluster = new RunningCluster(options, store, await store.load());
     try {
@@ -116,10 +107,10 @@ export class RunningCluster implements AsyncDisposable {
     store: MemberStore,
     saved: Awaited<ReturnType<MemberStore["load"]>>,
   ) {
-    const { host, identity, keys, platform, previousKeys } = options;
+    const { audit, clusterId, host, identity, platform } = options;
     const { clock, entropy } = platform;
     const { log } = host;
-    const tag = machineTag(options.machine, keys.clusterId);
+    const tag = machineTag(options.machine, clusterId);
     const self: Applicant = {
       id: identity.id,
       keyHash: identity.keyHash,
@@ -128,7 +119,7 @@ export class RunningCluster implements AsyncDisposable {
       ...tag === undefined ? {} : { tag },
     };
     this.#notes = new Notes(log);
-    this.clusterId = keys.clusterId;
+    this.clusterId = clusterId;
     this.#options = options;
     this.#bootId = entropy.uuid();
     this.#store = this.#stack.use(store);
@@ -154,6 +145,12 @@ export class RunningCluster implements AsyncDisposable {
         isOffline: (keyHash) => this.#isAway(keyHash),
       },
       onChange: () => this.#follow(),
+      onStanding(row, standing, from) {
+        // What this node did itself is noted where it was done.
+        if (standing !== "removed" || from === "here") return;
+        const { id, name } = row;
+        audit.note({ event: "removed", name, id, expelled: false, by: from });
+      },
     });
     this.#guard = new CloneGuard({
       bootAt: (keyHash, address, signal) =>
@@ -162,17 +159,15 @@ export class RunningCluster implements AsyncDisposable {
       onBelieved: (keyHash) => this.#peers.get(keyHash)?.monitor.pollNow(),
       notes: this.#notes,
     });
-    this.#office = new AdmissionOffice({
+    this.#gate = new ClusterGate({
+      ...options,
       self,
+      saved,
       membership: this.#membership,
-      notes: this.#notes,
       book,
+      notes: this.#notes,
       linkPort: () => this.#port,
-      passwords: [keys, ...previousKeys === null ? [] : [previousKeys]]
-        .map(({ admissionPassword }) => admissionPassword),
-      clock,
-      entropy,
-      log,
+      onChange: () => this.#save(),
     });
     this.#peers = new Peers({
       self: identity.id,
@@ -204,7 +199,7 @@ export class RunningCluster implements AsyncDisposable {
       clock,
       entropy,
       log,
-      dial: (addresses, signal) => this.#dial(addresses, signal),
+      dial: (addresses, signal) => this.#dial(addresses, null, signal),
       isMember: (keyHash) =>
         this.#membership.memberOf(keyHash) !== undefined &&
         !this.#membership.wantsSeat,
@@ -215,7 +210,19 @@ export class RunningCluster implements AsyncDisposable {
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       onOwnKey: (met, signal) => this.#checkClone(met, signal),
-      admit: (met, signal) => this.#office.ask(met, signal),
+      admit: (met, signal) => this.#gate.office.ask(met, signal),
+    });
+    this.#answers = new LinkAnswers({
+      ...options,
+      bootId: this.#bootId,
+      membership: this.#membership,
+      peers: this.#peers,
+      places: this.#places,
+      guard: this.#guard,
+      door: this.#gate.door,
+      port: () => this.#port,
+      onCopy: (address) => this.#noteCopy(address),
+      life: this.#life.signal,
     });
   }
 
@@ -237,6 +244,35 @@ export class RunningCluster implements AsyncDisposable {
     });
   }
 
+  /** What operators' actions may touch. */
+  means(): ActionMeans {
+    const { audit, clusterId, host, identity, platform, secrets } =
+      this.#options;
+    const { door, invitations, office } = this.#gate;
+    return {
+      host,
+      platform,
+      clusterId,
+      own: identity.keyHash,
+      hasSecret: !secrets.isEmpty,
+      membership: this.#membership,
+      peers: this.#peers,
+      door,
+      invitations,
+      audit,
+      office,
+      ownAddresses: () => this.#places.own(),
+      dial: (addresses, expected, signal) =>
+        this.#dial(addresses, expected, signal),
+    };
+  }
+
+  /** Close everything, and keep nothing of this cluster. */
+  async forget(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    await this.#store.forget();
+  }
+
   /** Says goodbye first, then stops to ask, then closes what is open. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
@@ -248,25 +284,9 @@ export class RunningCluster implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { discover, host, identity, keys, platform, previousKeys } =
-      this.#options;
+    const { discover, host, identity, platform } = this.#options;
     const { config, log } = host;
-    const desk = new AdmissionDesk({
-      clock: platform.clock,
-      entropy: platform.entropy,
-      log,
-      own: identity.keyHash,
-      passwordOf: (way) =>
-        Promise.resolve(
-          way.kind !== "secret"
-            ? null
-            : way.slot === 0
-            ? keys.admissionPassword
-            : previousKeys?.admissionPassword ?? null,
-        ),
-      admit: (peer, payload) =>
-        Promise.resolve(this.#office.decide(peer, payload)),
-    });
+    const answers = this.#answers;
     this.#server = this.#stack.use(
       await LinkServer.open({
         host: config.linkHost,
@@ -274,13 +294,13 @@ export class RunningCluster implements AsyncDisposable {
         credentials: identity,
         clock: platform.clock,
         log,
-        member: (keyHash) => this.#membership.memberOf(keyHash),
-        admission: desk,
-        status: (caller, query) => this.#status(caller, query),
-        copyOf: (caller, query) => this.#copyOf(caller, query),
-        callBack: (caller, query) => this.#callBack(caller, query),
-        serve: (engine, attempt, signal) =>
-          this.#serve(engine, attempt, signal),
+        member: (keyHash) => answers.member(keyHash),
+        admission: this.#gate.desk,
+        status: (caller, query) => answers.status(caller, query),
+        copyOf: (caller, query) => answers.copyOf(caller, query),
+        tell: (caller, body) => answers.tell(caller, body),
+        callBack: (caller, query) => answers.callBack(caller, query),
+        serve: answers.serve,
       }),
     );
     log.info("The member link is open", {
@@ -363,79 +383,22 @@ export class RunningCluster implements AsyncDisposable {
     if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
   }
 
-  #status(caller: LinkCaller, query: StatusQuery): Uint8Array {
-    const { host } = this.#options;
-    const { keyHash } = caller;
-    if (this.#guard.isBelieved(keyHash, query.bootId)) {
-      this.#places.heard(caller, query);
-    }
-    const peer = this.#peers.get(keyHash);
-    if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
-    return encodeStatus({
-      version: host.node.version,
-      bootId: this.#bootId,
-      name: host.node.name,
-      linkPort: this.#port,
-      draining: host.router.report().draining ?? false,
-      rows: query.rowsDigest === this.#membership.digest
-        ? []
-        : this.#membership.rows(),
-      addresses: this.#places.passOn(
-        caller,
-        query,
-        this.#peers.list().map(({ row }) => row.keyHash)
-          .filter((other) => other !== keyHash),
-      ),
-      work: host.router.report(),
-    });
-  }
-
-  /** Dial a member where it says that it is, and tell it what came of it. */
-  async #callBack(
-    { address, keyHash }: LinkCaller,
-    { callback, linkPort }: StatusQuery,
-  ): Promise<Uint8Array> {
-    const { identity, platform: { clock } } = this.#options;
-    const target = callback === undefined
-      ? linkPort === null ? null : { host: address, port: linkPort }
-      : callback === null
-      ? null
-      : { host: "127.0.0.1", port: callback };
-    using deadline = clock.deadline(CALL_BACK_LIMIT_MS, this.#life.signal);
-    const means = { clock, credentials: identity };
-    const dial = await tryDial(target, keyHash, means, deadline.signal);
-    return encodeCallBack(dial, clock);
-  }
-
   #onStatus(peer: Peer, status: StatusMessage): void {
+    this.#gate.door.merge(status.door, peer.monitor.name);
     this.#membership.merge(status.rows, peer.monitor.name);
     this.#places.learn(peer, status);
   }
 
-  #serve: Router["serve"] = (engine, attempt, signal) => {
-    const keyHash = this.#membership.keyOf(attempt.entry);
-    const seated = keyHash !== undefined &&
-      this.#membership.mayGive(keyHash) &&
-      this.#membership.mayGive(this.#options.identity.keyHash);
-    return seated
-      ? this.#options.host.router.serve(engine, attempt, signal)
-      : Promise.resolve({
-        kind: "refused",
-        reason: "not_lent",
-        message: "The entry node or this one has no seat in the cluster",
-        retryAfterMs: null,
-      });
-  };
-
   async #dial(
     addresses: readonly LinkAddress[],
+    expected: KeyHash | null,
     signal: AbortSignal,
   ): Promise<Met> {
     const { identity, platform } = this.#options;
     const { clock } = platform;
     const first = await dialLink({
       addresses,
-      expected: null,
+      expected,
       credentials: identity,
       clock,
       signal,
@@ -463,26 +426,6 @@ export class RunningCluster implements AsyncDisposable {
       { clock, signal },
     );
     if (status.bootId !== this.#bootId) this.#noteCopy(formatAddress(address));
-  }
-
-  /** What a caller with a member's key is told when it is a copy of that member. */
-  #copyOf(
-    { address, keyHash }: LinkCaller,
-    { bootId, linkPort }: StatusQuery,
-  ): string | null {
-    const host = { host: address, port: linkPort ?? 0 };
-    if (keyHash === this.#options.identity.keyHash) {
-      if (bootId !== null && bootId !== this.#bootId) {
-        this.#noteCopy(formatAddress(host));
-      }
-      // Each shows it: neither can tell which of the two is to stay.
-      return null;
-    }
-    return this.#guard.refusal(
-      keyHash,
-      bootId,
-      linkPort === null ? null : host,
-    );
   }
 
   #noteCopy(other: string): void {
@@ -556,6 +499,7 @@ export class RunningCluster implements AsyncDisposable {
   #save(): void {
     const rows = this.#membership.rows();
     this.#store.save({
+      ...this.#gate.door.saved,
       rows,
       addresses: new Map(
         rows.map(({ keyHash }) => [keyHash, this.#places.book.metAt(keyHash)]),

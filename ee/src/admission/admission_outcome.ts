@@ -13,6 +13,7 @@ export type AdmissionVerdict =
  * `busy` the peer has no room for a run now;
  * `unreachable` the message could not be carried;
  * `timeout` the peer took too long;
+ * `closed` this node asks nobody: its door is closed, or it has no secret;
  * `self` the peer holds this node's own key.
  */
 export type AdmissionProblem =
@@ -20,6 +21,7 @@ export type AdmissionProblem =
   | "busy"
   | "unreachable"
   | "timeout"
+  | "closed"
   | "self";
 
 /** How an exchange ended for its initiator. A verdict is proved to come from the peer. */

@@ -1,5 +1,7 @@
 import { type JsonObject, type NodeId, parseNodeId } from "@covey/core/domain";
 import { z } from "zod";
+import type { Door } from "./door.ts";
+import { parseDoor } from "./door_wire.ts";
 import {
   cleanName,
   MACHINE_TAG,
@@ -16,14 +18,23 @@ const MOST_READ = 1024;
 export interface AdmissionPayload {
   readonly id: NodeId;
   readonly name: string;
-  /** Port of its link; its address is what the other side sees. */
+  /** Port of its link, or 0 where it is not open yet; its address is what the other side sees. */
   readonly linkPort: number;
   /** What it is for; absent for a node. */
   readonly role?: MemberRole;
   /** Its machine tag, where its machine is known. */
   readonly tag?: string;
   readonly rows: readonly MemberRow[];
+  readonly door: Door;
+  /** Rotations that lie behind the secret it proved. */
+  readonly rotation: number;
+  /** Labels of the cluster it is in; none where it is in none, or where the secret says it. */
+  readonly clusters: readonly string[];
+  /** Label of the cluster it lets in to by invitation. */
+  readonly clusterId?: string;
 }
+
+const MOST_CLUSTERS = 4;
 
 const payloadSchema = z.object({
   id: z.string().transform((text, context) => {
@@ -33,12 +44,16 @@ const payloadSchema = z.object({
     return z.NEVER;
   }),
   name: z.string().transform(cleanName),
-  linkPort: z.number().int().min(1).max(65535),
+  linkPort: z.number().int().min(0).max(65535),
   role: z.enum(["node", "controller"]).catch("node").exactOptional(),
   tag: z.string().regex(MACHINE_TAG).exactOptional(),
   rows: z.array(z.unknown()).max(MOST_READ).transform((rows) =>
     rows.flatMap((row) => parseMemberRow(row) ?? [])
   ),
+  door: z.unknown().optional().transform(parseDoor),
+  rotation: z.number().int().min(0).catch(0),
+  clusters: z.array(z.string().max(64)).max(MOST_CLUSTERS).catch([]),
+  clusterId: z.uuid().exactOptional(),
 });
 
 /**
@@ -54,6 +69,10 @@ export function encodeAdmissionPayload(payload: AdmissionPayload): JsonObject {
     ...payload.role === undefined ? {} : { role: payload.role },
     ...payload.tag === undefined ? {} : { tag: payload.tag },
     rows: payload.rows.slice(0, MOST_SENT).map((row) => ({ ...row })),
+    door: { ...payload.door },
+    rotation: payload.rotation,
+    clusters: payload.clusters,
+    ...payload.clusterId === undefined ? {} : { clusterId: payload.clusterId },
   };
 }
 

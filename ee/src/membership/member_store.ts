@@ -4,11 +4,14 @@ import { FileError, type Files } from "@covey/core/platform";
 import { z } from "zod";
 import { type KeyHash, parseKeyHash } from "../identity/key_hash.ts";
 import type { LinkAddress } from "../link/link_address.ts";
+import { OPEN_DOOR } from "./door.ts";
+import type { SavedDoor } from "./door_keeper.ts";
+import { parseDoor } from "./door_wire.ts";
 import { type MemberRow, parseMemberRow } from "./member_row.ts";
 import { MOST_ROWS } from "./member_table.ts";
 
 /** What is kept of a cluster over a restart. */
-export interface SavedMembers {
+export interface SavedMembers extends SavedDoor {
   readonly rows: readonly MemberRow[];
   /** Where each member was last met. */
   readonly addresses: ReadonlyMap<KeyHash, readonly LinkAddress[]>;
@@ -24,7 +27,12 @@ export interface MemberStoreOptions {
   readonly previousClusterId: string | null;
 }
 
-const NOTHING: SavedMembers = { rows: [], addresses: new Map() };
+const NOTHING: SavedMembers = {
+  rows: [],
+  addresses: new Map(),
+  door: OPEN_DOOR,
+  rotation: 0,
+};
 
 const fileSchema = z.object({
   v: z.literal(1),
@@ -38,6 +46,8 @@ const fileSchema = z.object({
       }),
     ).max(16),
   ),
+  door: z.unknown().optional().transform(parseDoor),
+  rotation: z.number().int().min(0).catch(0),
 });
 
 /** The file of one cluster's members. One writer; writes follow each other. */
@@ -67,7 +77,7 @@ export class MemberStore implements AsyncDisposable {
     log.info("The secret was rotated; the member table is carried over", {
       rows: before.rows.length,
     });
-    return before;
+    return { ...before, rotation: before.rotation + 1 };
   }
 
   /** Keep this. Returns at once; the newest state is written. */
@@ -76,6 +86,12 @@ export class MemberStore implements AsyncDisposable {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null;
     });
+  }
+
+  /** Forget it all, as after leaving: the file goes too. */
+  async forget(): Promise<void> {
+    await this.#writing;
+    await this.#options.files.remove(this.#path);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -92,6 +108,8 @@ export class MemberStore implements AsyncDisposable {
         v: 1,
         rows: members.rows,
         addresses: Object.fromEntries(members.addresses),
+        door: members.door,
+        rotation: members.rotation,
       });
       try {
         await files.makeFolder(stateDir, 0o700);
@@ -128,16 +146,23 @@ export class MemberStore implements AsyncDisposable {
 
   /** Another secret's table stays as it is: none of it is dialled. */
   async #tellOthers(): Promise<void> {
-    const { files, log, stateDir } = this.#options;
+    const { files, log, previousClusterId, stateDir } = this.#options;
+    const own = new Set([this.#path]);
+    if (previousClusterId !== null) {
+      own.add(pathOf(stateDir, previousClusterId));
+    }
     try {
       const others = (await files.list(stateDir)).filter(({ name }) =>
         /^members-[0-9a-f]+\.json$/.test(name) &&
-        `${stateDir}/${name}` !== this.#path
+        !own.has(`${stateDir}/${name}`)
       );
       if (others.length === 0) return;
-      log.info("Tables of other clusters are set aside and not used", {
-        files: others.map(({ name }) => name).join(" "),
-      });
+      log.info(
+        "Tables of other clusters are set aside and not used: this node has left those clusters, since its secret is another one",
+        {
+          files: others.map(({ name }) => name).join(" "),
+        },
+      );
     } catch (error) {
       if (error instanceof FileError && error.problem === "missing") return;
       throw error;
@@ -168,5 +193,11 @@ function parseFile(text: string): SavedMembers | undefined {
     const keyHash = parseKeyHash(key);
     if (keyHash !== undefined) addresses.set(keyHash, list);
   }
-  return { rows: rows.filter((row) => row !== undefined), addresses };
+  const { door, rotation } = parsed;
+  return {
+    rows: rows.filter((row) => row !== undefined),
+    addresses,
+    door,
+    rotation,
+  };
 }

@@ -64,6 +64,7 @@ export async function openLink(
       },
     },
     status: () => new TextEncoder().encode('{"v":1}'),
+    tell: () => () => {},
     callBack: () => Promise.resolve(new TextEncoder().encode("{}")),
     serve,
   });

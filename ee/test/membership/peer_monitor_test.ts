@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { ManualClock } from "@covey/core/platform";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { LinkError, type LinkProblem } from "../../src/link/link_error.ts";
+import { OPEN_DOOR } from "../../src/membership/door.ts";
 import { PeerMonitor } from "../../src/membership/peer_monitor.ts";
 import type { StatusMessage } from "../../src/membership/status_message.ts";
 
@@ -13,6 +14,7 @@ const STATUS: StatusMessage = {
   draining: false,
   rows: [],
   addresses: [],
+  door: OPEN_DOOR,
   work: { engines: [], dispatchesSeen: {} },
 };
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { WireError } from "../../src/link/wire_error.ts";
+import { OPEN_DOOR } from "../../src/membership/door.ts";
 import {
   encodeStatus,
   parseStatus,
@@ -18,6 +19,7 @@ const STATUS: StatusMessage = {
   addresses: [
     { keyHash: keyOf(2), addresses: [{ host: "192.0.2.2", port: 11412 }] },
   ],
+  door: OPEN_DOOR,
   work: { engines: [], dispatchesSeen: {} },
 };
 
@@ -32,7 +34,7 @@ Deno.test("parseStatus reads what encodeStatus wrote", () => {
 Deno.test("parseStatus ignores unknown fields and leaves unreadable rows and addresses out", () => {
   const read = parseStatus(bytesOf({
     ...STATUS,
-    v: 2,
+    v: 1,
     sensors: { hot: true },
     rows: [...STATUS.rows, { id: "later" }],
     addresses: [
