@@ -1,0 +1,29 @@
+/**
+ * Writes a node's identity again and again, for a test that kills it: each
+ * turn the machine is another one, so that the file is written anew.
+ *
+ * @module
+ */
+import { createDenoFiles, createSystemEntropy } from "@covey/core/platform";
+import { loadNodeId } from "../../../src/store/node_id.ts";
+import { QuietLog } from "../../../test/fakes/quiet_log.ts";
+import { loadIdentity } from "../../src/identity/node_identity.ts";
+
+if (import.meta.main) {
+  const [folder = ""] = Deno.args;
+  const entropy = createSystemEntropy();
+  const files = createDenoFiles(() => entropy.uuid().slice(0, 8));
+  const nodeId = await loadNodeId(files, entropy, folder);
+  for (let turn = 0;; turn++) {
+    const { id, keyHash } = await loadIdentity({
+      files,
+      entropy,
+      log: new QuietLog(),
+      nodeId,
+      stateDir: folder,
+      machine: { board: `board ${turn}`, machineId: null, macs: [] },
+    });
+    if (turn > 0) continue;
+    Deno.stdout.writeSync(new TextEncoder().encode(`${id} ${keyHash}\n`));
+  }
+}
