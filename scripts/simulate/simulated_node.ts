@@ -189,7 +189,8 @@ export class SimulatedNode {
       client: work.job.conversation ?? "",
       model: work.job.model,
       slots: this.spec.slots,
-      outlook: () => this.#outlook(work.job.model),
+      // Loads change the order in Covey's line alone.
+      outlook: () => this.#learns ? this.#outlook(work.job.model) : null,
       // Equal work makes the queue first come, first served.
       expectedMs: this.#learns ? expectedMs : 1,
       onSlot: () => {
@@ -246,7 +247,11 @@ export class SimulatedNode {
       typicalError: 0.2,
       expectedOutputTokens: 256,
     };
+    const after = this.#learns
+      ? this.#queue.play().loadedAfter.get(model)
+      : undefined;
     return {
+      ...(after === undefined ? {} : { loadedAfterQueue: after }),
       model,
       root: null,
       capabilities: ["chat"],
