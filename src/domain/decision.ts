@@ -6,7 +6,7 @@ export interface Terms {
   readonly queueMs: number;
   /** Time to load the model, or what is left of it. */
   readonly loadMs: number;
-  /** What evicting warm models for this one costs. */
+  /** What evicting warm models for this one costs others: a price in the choice, not a time in the estimate. */
   readonly evictionMs: number;
   /** Time to process the prompt. */
   readonly prefillMs: number;
@@ -30,7 +30,7 @@ export interface CandidateRecord {
   readonly eligible: boolean;
   /** Why it was not eligible, or what decided for or against it. */
   readonly reason: string;
-  /** Predicted completion time: the terms' sum times the factor. */
+  /** Predicted completion time: the times' sum (eviction apart) times the factor. */
   readonly estimateMs: number;
   /** What the estimate is made of. */
   readonly terms: Terms;
