@@ -73,6 +73,12 @@ export async function runCovey(
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
     readInput: readStandardInput,
+    async nodeConfig() {
+      const read = await readConfig(platform, []);
+      return read.kind === "bad"
+        ? { kind: "bad", line: read.line }
+        : { kind: "config", config: read.config };
+    },
     async dataFolder() {
       const read = await readConfig(platform, []);
       return read.kind === "bad"

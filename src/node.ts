@@ -19,7 +19,13 @@ import { createEmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createMetrics } from "./observe/metrics.ts";
-import { FileError, type Platform, trackProcesses } from "./platform/mod.ts";
+import {
+  FEWEST_DESCRIPTORS,
+  FileError,
+  type Platform,
+  readDescriptorLimit,
+  trackProcesses,
+} from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
 import { loadNodeId, NodeIdError } from "./store/node_id.ts";
@@ -71,6 +77,7 @@ export interface Node extends AsyncDisposable {
 export async function createNode(options: NodeOptions): Promise<Node> {
   const { config, platform, log, version } = options;
   const { clock, entropy, files } = platform;
+  await checkDescriptors(platform);
   await using stack = new AsyncDisposableStack();
 
   const { id, lock } = await openDataFolder(options);
@@ -244,6 +251,15 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     ),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** A node that runs out of descriptors fails in the middle of its work, so it does not begin. */
+async function checkDescriptors({ files }: Platform): Promise<void> {
+  const limit = await readDescriptorLimit(files);
+  if (limit === null || limit >= FEWEST_DESCRIPTORS) return;
+  throw new StartError(
+    `Cannot start with ${limit} file descriptors: ${FEWEST_DESCRIPTORS} are needed; run \`ulimit -n ${FEWEST_DESCRIPTORS}\` first, or set LimitNOFILE=${FEWEST_DESCRIPTORS} in its service`,
+  );
 }
 
 /** Make the data folder and read the node's id in it. */

@@ -1,3 +1,4 @@
+import type { NodeConfig } from "../config/mod.ts";
 import type { JsonObject, JsonValue } from "../domain/mod.ts";
 import type { Entropy, Files } from "../platform/mod.ts";
 
@@ -32,6 +33,11 @@ export interface CliContext {
   stdout(text: string): void;
   /** Write one block of text to standard error; a line end is added. */
   stderr(text: string): void;
+  /** What the operator configured, as `covey serve` without flags would read it. */
+  nodeConfig(): Promise<
+    | { readonly kind: "config"; readonly config: NodeConfig }
+    | { readonly kind: "bad"; readonly line: string }
+  >;
   /** The data folder that the configuration names, for what is done while no node runs. */
   dataFolder(): Promise<
     | { readonly kind: "folder"; readonly path: string; readonly files: Files }

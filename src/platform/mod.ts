@@ -7,6 +7,7 @@
 export type { Clock, Deadline } from "./clock.ts";
 export { createDenoFiles } from "./deno_files.ts";
 export { createDenoProcesses } from "./deno_processes.ts";
+export { FEWEST_DESCRIPTORS, readDescriptorLimit } from "./descriptor_limit.ts";
 export {
   createSeededEntropy,
   createSystemEntropy,

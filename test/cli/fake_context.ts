@@ -51,6 +51,8 @@ export function createFakeContext(
       sent.push({ path: `${method} ${path}`, body });
       return reply(`${method} ${path}`);
     },
+    nodeConfig: () =>
+      Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
     dataFolder: () => Promise.resolve({ kind: "folder", path: "/data", files }),
     readInput: () => Promise.resolve(input),
   };

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { FROM_SOURCE, inheritedEnv } from "../../scripts/lab/node_process.ts";
 
 /** Run `covey serve` where it can not start, and return how it ended. */
-async function failToStart(env: Record<string, string>) {
+async function failToStart(
+  env: Record<string, string>,
+  before: readonly string[] = [],
+) {
   const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
   try {
-    const [program = "", ...args] = FROM_SOURCE;
+    const [program = "", ...args] = [...before, ...FROM_SOURCE];
     const { code, stdout, stderr } = await new Deno.Command(program, {
       args: [...args, "serve"],
       clearEnv: true,
@@ -64,4 +67,22 @@ Deno.test("DLD-06 serve names the folder when the data folder can not be made", 
   const last = lines.at(-1) ?? "";
   assert.match(last, /\/proc\/covey-cannot-be-here/);
   assert.match(last, /COVEY_DATA_DIR/);
+});
+
+Deno.test({
+  name:
+    "serve refuses to start with too few file descriptors, and says how to get more",
+  // Only Linux tells the limit.
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    // The hard limit: the runtime raises the soft one by itself.
+    const { code, lines } = await failToStart({}, [
+      "/bin/sh",
+      "-c",
+      'ulimit -n 1024; exec "$@"',
+      "sh",
+    ]);
+    assert.equal(code, 1);
+    assert.match(lines.at(-1) ?? "", /1024 file descriptors.*ulimit -n 4096/);
+  },
 });
