@@ -1,7 +1,7 @@
 /**
  * How long a placement takes, as a pure function on prepared views. Prints a
- * table, then one line of JSON. Figure to reach: P99 ≤ 0.2 ms at 16 nodes of
- * 100 models each.
+ * table, then one line of JSON. Figures to reach: P99 ≤ 0.2 ms at 16 nodes of
+ * 100 models each, ≤ 2 ms at 1,000 nodes of 10.
  *
  * Run: deno run scripts/bench/placement.ts
  *
@@ -14,13 +14,15 @@ import { parseModelName } from "../../src/router/model_name.ts";
 import { place } from "../../src/router/place.ts";
 
 const WARM_UP = 2000;
+/** Spent on each case. */
+const MOST_MS = 4000;
 const ROUNDS = 20_000;
 const SEED = 42;
-const P99_LIMIT_MS = 0.2;
 
 interface Case {
   readonly nodes: number;
   readonly models: number;
+  readonly p99LimitMs: number;
 }
 
 interface Result extends Case {
@@ -55,6 +57,14 @@ function engines({ nodes, models }: Case): EngineSnapshot[] {
       state: entropy.float() < 0.1
         ? { kind: "warm", loadTimeMs: 4000 }
         : { kind: "cold" },
+      evicts: entropy.float() < 0.3
+        ? [{
+          model: `family/model-${(model + 1) % models}:q4`,
+          reloadMs: 4000,
+          idleMs: 9000,
+          reuseChance: 0.5,
+        }]
+        : [],
       device: "gpu0",
       queue,
       rates: {
@@ -87,7 +97,10 @@ function engines({ nodes, models }: Case): EngineSnapshot[] {
 function measure(one: Case): Result {
   const all = engines(one);
   const samples: number[] = [];
-  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+  const endMs = performance.now() + MOST_MS;
+  const warmUp = Math.min(WARM_UP, Math.ceil(WARM_UP * 16 / one.nodes));
+  for (let round = 0; round < warmUp + ROUNDS; round++) {
+    if (performance.now() > endMs) break;
     const demand: Demand = {
       model: parseModelName(`family/model-${round % one.models}:q4`),
       capability: "chat",
@@ -107,7 +120,7 @@ function measure(one: Case): Result {
     });
     const tookMs = performance.now() - startedMs;
     if (placement.kind !== "placed") throw placement.fault;
-    if (round >= WARM_UP) samples.push(tookMs);
+    if (round >= warmUp) samples.push(tookMs);
   }
   samples.sort((a, b) => a - b);
   const at = (share: number) =>
@@ -122,8 +135,9 @@ function print(line: string): void {
 
 if (import.meta.main) {
   const results = [
-    { nodes: 2, models: 10 },
-    { nodes: 16, models: 100 },
+    { nodes: 2, models: 10, p99LimitMs: 0.2 },
+    { nodes: 16, models: 100, p99LimitMs: 0.2 },
+    { nodes: 1000, models: 10, p99LimitMs: 2 },
   ].map(measure);
   print("nodes  models  P50 ms   P99 ms   max ms");
   for (const { nodes, models, p50Ms, p99Ms, maxMs } of results) {
@@ -133,6 +147,6 @@ if (import.meta.main) {
       ...[p50Ms, p99Ms, maxMs].map((ms) => ms.toFixed(4).padStart(8)),
     ].join(" "));
   }
-  const reached = results.every((one) => one.p99Ms <= P99_LIMIT_MS);
+  const reached = results.every((one) => one.p99Ms <= one.p99LimitMs);
   print(JSON.stringify({ bench: "placement", results, reached }));
 }

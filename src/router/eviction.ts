@@ -4,6 +4,28 @@ import type { EngineSnapshot } from "./candidate.ts";
 /** Nobody else could serve it meanwhile, so that its reload is waited for. */
 const LAST_COPY = 2;
 
+/** Which models are warm on several engines, counted when first asked for. */
+export class WarmCopies {
+  readonly #engines: readonly EngineSnapshot[];
+  /** Engines by name, and by root, of what is warm on them. */
+  #counts: Map<string, number> | null = null;
+
+  /** @param engines All engines. */
+  constructor(engines: readonly EngineSnapshot[]) {
+    this.#engines = engines;
+  }
+
+  /** Whether a model that is warm on an engine is warm on another one too. */
+  isElsewhere(model: string, engine: EngineSnapshot): boolean {
+    const counts = this.#counts ??= countWarm(this.#engines);
+    const own = engine.view.offers.find((one) => one.model === model);
+    const here = own?.state.kind === "warm" ? 1 : 0;
+    if ((counts.get(model) ?? 0) > here) return true;
+    const root = own?.root ?? null;
+    return root !== null && (counts.get(`root ${root}`) ?? 0) > here;
+  }
+}
+
 /**
  * What pushing warm models out of memory costs the cluster: of each its reload
  * time, twice that if it is the last warm copy, times the chance that it is
@@ -11,39 +33,45 @@ const LAST_COPY = 2;
  *
  * @param offer The model that would be loaded.
  * @param engine Who offers it.
- * @param engines All engines, to find other warm copies.
+ * @param copies What is warm elsewhere.
  * @returns Milliseconds; 0 where nothing is loaded or evicted.
  */
 export function evictionMs(
   offer: Offer,
   engine: EngineSnapshot,
-  engines: readonly EngineSnapshot[],
+  copies: WarmCopies,
 ): number {
-  const { evicts, state } = offer;
+  const { evicts, loadedAfterQueue, state } = offer;
   if (evicts === undefined || evicts.length === 0) return 0;
-  const isLoadedThen = offer.loadedAfterQueue ??
+  const isLoadedThen = loadedAfterQueue ??
     (state.kind === "warm" || state.kind === "loading");
   if (isLoadedThen) return 0;
-  return evicts.reduce((sum, eviction) => {
-    const { reloadMs, reuseChance = 1 } = eviction;
-    const copies = isWarmElsewhere(eviction, engine, engines) ? 1 : LAST_COPY;
-    return sum + reloadMs * reuseChance * copies;
-  }, 0);
+  return evicts.reduce(
+    (sum, eviction) => sum + priceOf(eviction, engine, copies),
+    0,
+  );
 }
 
-function isWarmElsewhere(
-  { model }: Eviction,
+function priceOf(
+  { model, reloadMs, reuseChance = 1 }: Eviction,
   engine: EngineSnapshot,
-  engines: readonly EngineSnapshot[],
-): boolean {
-  const root = engine.view.offers.find((one) => one.model === model)?.root ??
-    null;
-  return engines.some((other) =>
-    other.key !== engine.key &&
-    other.view.availability.kind !== "unavailable" &&
-    other.view.offers.some((one) =>
-      one.state.kind === "warm" &&
-      (one.model === model || (root !== null && one.root === root))
-    )
-  );
+  copies: WarmCopies,
+): number {
+  if (reuseChance === 0) return 0;
+  const factor = copies.isElsewhere(model, engine) ? 1 : LAST_COPY;
+  return reloadMs * reuseChance * factor;
+}
+
+function countWarm(engines: readonly EngineSnapshot[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
+  for (const { view } of engines) {
+    if (view.availability.kind === "unavailable") continue;
+    for (const { model, root, state } of view.offers) {
+      if (state.kind !== "warm") continue;
+      add(model);
+      if (root !== null) add(`root ${root}`);
+    }
+  }
+  return counts;
 }

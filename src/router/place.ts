@@ -12,7 +12,7 @@ import type {
   EngineSnapshot,
   Unfit,
 } from "./candidate.ts";
-import { evictionMs } from "./eviction.ts";
+import { evictionMs, WarmCopies } from "./eviction.ts";
 import { type Estimate, estimate } from "./estimate.ts";
 import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
 import { type ModelName, rootsOf, tierOf } from "./model_name.ts";
@@ -85,6 +85,7 @@ function weighed(input: PlaceInput): Candidate[] {
     outputTokens: demand.expected.medianTokens,
   };
   const candidates: Candidate[] = [];
+  const copies = new WarmCopies(input.engines);
   const roots = rootsOf(demand.model, allOffers(input.engines));
   for (const engine of input.engines) {
     for (const [tier, offer] of offersOf(engine, demand, roots)) {
@@ -98,7 +99,7 @@ function weighed(input: PlaceInput): Candidate[] {
         availability: engine.view.availability,
         hop: engine.view.hop,
         unseenMs: engine.unseenMs(offer.device),
-        evictionMs: evictionMs(offer, engine, input.engines),
+        evictionMs: evictionMs(offer, engine, copies),
         correction,
         unseenModel: engine.unseenModel?.(offer.device) ?? null,
       });

@@ -3,7 +3,7 @@ import { createSeededEntropy, ManualClock } from "../../src/platform/mod.ts";
 import { victimsFor } from "../../src/engines/embedded/memory_room.ts";
 import { createSimulatedEngine } from "../../src/engines/simulated/simulated_engine.ts";
 import { ArrivalRates } from "../../src/router/arrival_rates.ts";
-import { evictionMs } from "../../src/router/eviction.ts";
+import { evictionMs, WarmCopies } from "../../src/router/eviction.ts";
 import { createRouter } from "../../src/router/mod.ts";
 import { chatRequest } from "../fakes/chat_request.ts";
 import { CountingMetrics } from "../fakes/counting_metrics.ts";
@@ -42,12 +42,19 @@ Deno.test("evictionMs is reload × chance of reuse, doubled for the last warm co
   const other = offerOf({ model: "other", root: "r" });
   const here = engineOf(1, [offer, other]);
   const costs = (elsewhere: Parameters<typeof offerOf>[0]) =>
-    evictionMs(offer, here, [here, engineOf(2, [offerOf(elsewhere)])]);
+    evictionMs(
+      offer,
+      here,
+      new WarmCopies([here, engineOf(2, [offerOf(elsewhere)])]),
+    );
   assert.equal(costs({ model: "unrelated" }), 1000);
   assert.equal(costs({ model: "other", state: COLD }), 1000);
   assert.equal(costs({ model: "other" }), 500);
   assert.equal(costs({ model: "same weights", root: "r" }), 500);
-  assert.equal(evictionMs(offerOf({ evicts }), here, [here]), 0);
+  assert.equal(
+    evictionMs(offerOf({ evicts }), here, new WarmCopies([here])),
+    0,
+  );
 });
 
 Deno.test("ArrivalRates makes reuse likely where requests are frequent and time is left", () => {
