@@ -1,4 +1,11 @@
-import type { Engine, EngineView, Hop, NodeId } from "../../src/domain/mod.ts";
+import type {
+  Attempt,
+  Engine,
+  EngineView,
+  Hop,
+  NodeId,
+  StartResult,
+} from "../../src/domain/mod.ts";
 import { createSimulatedEngine } from "../../src/engines/simulated/simulated_engine.ts";
 import type {
   SimulatedModel,
@@ -34,6 +41,7 @@ export class FarEngine implements Engine {
   readonly id = "sim";
   readonly #engine: Engine;
   readonly #hop: Hop;
+  #dispatchesSeen = 0;
 
   constructor(engine: Engine, hopMs: number) {
     this.node = engine.node;
@@ -43,11 +51,17 @@ export class FarEngine implements Engine {
   }
 
   view(): EngineView {
-    return { ...this.#engine.view(), hop: this.#hop };
+    return {
+      ...this.#engine.view(),
+      hop: this.#hop,
+      dispatchesSeen: this.#dispatchesSeen,
+    };
   }
 
-  start(...given: Parameters<Engine["start"]>): ReturnType<Engine["start"]> {
-    return this.#engine.start(...given);
+  async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    const started = await this.#engine.start(attempt, signal);
+    this.#dispatchesSeen = Math.max(this.#dispatchesSeen, attempt.dispatch);
+    return started;
   }
 }
 
