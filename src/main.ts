@@ -72,6 +72,7 @@ export async function runCovey(
     entropy,
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
+    nowMs: () => clock.now(),
     readInput: readStandardInput,
     async nodeConfig() {
       const read = await readConfig(platform, []);
@@ -83,7 +84,12 @@ export async function runCovey(
       const read = await readConfig(platform, []);
       return read.kind === "bad"
         ? { kind: "bad", line: read.line }
-        : { kind: "folder", path: read.config.dataDir, files: platform.files };
+        : {
+          kind: "folder",
+          path: read.config.dataDir,
+          files: platform.files,
+          licence: read.config.cluster.licence,
+        };
     },
     ...createNodeApi({
       clock,

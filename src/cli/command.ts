@@ -38,9 +38,16 @@ export interface CliContext {
     | { readonly kind: "config"; readonly config: NodeConfig }
     | { readonly kind: "bad"; readonly line: string }
   >;
-  /** The data folder that the configuration names, for what is done while no node runs. */
+  /** Wall-clock milliseconds since 1970. */
+  nowMs(): number;
+  /** What the configuration says that needs no running node: the data folder, and the licence's text or null. */
   dataFolder(): Promise<
-    | { readonly kind: "folder"; readonly path: string; readonly files: Files }
+    | {
+      readonly kind: "folder";
+      readonly path: string;
+      readonly files: Files;
+      readonly licence: string | null;
+    }
     | { readonly kind: "bad"; readonly line: string }
   >;
   /** GET a path of the running node's API. */

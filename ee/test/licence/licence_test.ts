@@ -9,6 +9,8 @@ import {
   type LicenceTerms,
   openLicence,
 } from "../../src/licence/licence.ts";
+import { createFakeContext } from "../../../test/cli/fake_context.ts";
+import { createLicenceCommand } from "../../src/cli/licence.ts";
 import { LICENCE_KEYS } from "../../src/licence/licence_keys.ts";
 
 const ISSUER = await makeIssuerKey();
@@ -134,4 +136,24 @@ Deno.test("the keys of the build are well formed and none is a test's", async ()
       /no issuer/,
     );
   }
+});
+
+Deno.test("covey licence says what the configured licence is worth", async () => {
+  const command = createLicenceCommand([ISSUER.publicKey]);
+  const run = async (licence: string | null, ...args: string[]) => {
+    const context = createFakeContext({}, "", undefined, licence);
+    const code = await command.run(args, context);
+    return { code, said: [...context.out, ...context.err].join("\n") };
+  };
+  assert.deepEqual(await run(LICENCE), {
+    code: 0,
+    said: "Licence L-2031 of Example Lab: 5 nodes, admits until 2031-01-31",
+  });
+  const json = await run(LICENCE, "show", "--json");
+  assert.equal(JSON.parse(json.said).licence.over, false);
+  assert.match((await run(null)).said, /COVEY_LICENCE is unset/);
+  const bad = await run(`${LICENCE}x`, "show");
+  assert.equal(bad.code, 1);
+  assert.ok(!bad.said.includes(LICENCE.slice(20, 60)));
+  assert.equal((await run(LICENCE, "buy")).code, 2);
 });
