@@ -9,11 +9,7 @@ import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
 import { dialLink } from "./link/dial.ts";
-import {
-  formatAddress,
-  isLoopback,
-  type LinkAddress,
-} from "./link/link_address.ts";
+import { formatAddress, type LinkAddress } from "./link/link_address.ts";
 import { LinkServer } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
 import { CloneGuard } from "./membership/clone_guard.ts";

@@ -76,7 +76,7 @@ export function formatJoinToken(token: JoinToken): string {
 export function parseJoinToken(text: string): TokenReading {
   if (text.length > LONGEST_TEXT) return bad("is too long");
   const letters = text.replace(/[\s\p{C}\p{Pd}]+/gu, "").toLowerCase();
-  if (!letters.startsWith(PREFIX)) {
+  if (!/^c[o0]vey[1il]/.test(letters)) {
     return bad(`does not begin with "${PREFIX}"`);
   }
   if (letters.length > LONGEST) return bad("is too long");
