@@ -43,6 +43,8 @@ export type Placement =
     readonly candidates: readonly CandidateRecord[];
   };
 
+/** A decision of a thousand candidates would be remembered at their expense. */
+const MOST_RECORDED = 64;
 /** A prompt's length is often a guess: an engine this much too small may still be asked. */
 const COUNTING_DOUBT = 2;
 
@@ -64,7 +66,9 @@ export function place(input: PlaceInput): Placement {
       seed: input.seed,
     })
   );
-  const records = candidates.map((one) => recordOf(one, first, input.self));
+  const records = recorded(candidates, first).map((one) =>
+    recordOf(one, first, input.self)
+  );
   if (first !== undefined) {
     return { kind: "placed", order: [first, ...rest], candidates: records };
   }
@@ -88,7 +92,7 @@ function weighed(input: PlaceInput): Candidate[] {
   const copies = new WarmCopies(input.engines);
   const roots = rootsOf(demand.model, allOffers(input.engines));
   for (const engine of input.engines) {
-    for (const [tier, offer] of offersOf(engine, demand, roots)) {
+    for (const { tier, offer } of offersOf(engine, demand, roots)) {
       const cachedTokens = offer.state.kind === "warm"
         ? engine.cachedTokens?.(offer.model) ?? 0
         : 0;
@@ -133,6 +137,11 @@ function* allOffers(engines: readonly EngineSnapshot[]): Generator<Offer> {
   for (const engine of engines) yield* engine.view.offers;
 }
 
+interface TieredOffer {
+  readonly tier: number;
+  readonly offer: Offer;
+}
+
 /**
  * An engine's best offer in each set of the asked name: the right capability
  * wins, then the spelling that was asked for, then any name over equal weights.
@@ -141,17 +150,19 @@ function offersOf(
   engine: EngineSnapshot,
   { model, capability }: Demand,
   roots: ReadonlyMap<string, number>,
-): ReadonlyMap<number, Offer> {
-  const found = new Map<number, Offer>();
+): readonly TieredOffer[] {
+  const found: TieredOffer[] = [];
   for (const offer of engine.view.offers) {
     const named = tierOf(model, offer.model);
     const tier = named ??
       (offer.root === null ? undefined : roots.get(offer.root));
     if (tier === undefined) continue;
-    const best = found.get(tier);
-    const better = best === undefined ||
-      rank(offer, model, capability) > rank(best, model, capability);
-    if (better) found.set(tier, offer);
+    const at = found.findIndex((one) => one.tier === tier);
+    const best = found[at]?.offer;
+    if (best === undefined) found.push({ tier, offer });
+    else if (
+      rank(offer, model, capability) > rank(best, model, capability)
+    ) found[at] = { tier, offer };
   }
   return found;
 }
@@ -186,6 +197,23 @@ function readmitted(
       ? { ...one, unfit: null }
       : one
   );
+}
+
+/** All candidates in their order, or where there are too many the best of them. */
+function recorded(
+  candidates: readonly Candidate[],
+  first: Candidate | undefined,
+): readonly Candidate[] {
+  if (candidates.length <= MOST_RECORDED) return candidates;
+  const best = candidates
+    .filter((one) => one !== first)
+    .toSorted((a, b) => weightOf(a) - weightOf(b));
+  return [...first === undefined ? [] : [first], ...best]
+    .slice(0, MOST_RECORDED);
+}
+
+function weightOf({ estimate, unfit }: Candidate): number {
+  return unfit === null ? estimate.placementMs : Number.MAX_VALUE;
 }
 
 function recordOf(

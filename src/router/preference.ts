@@ -30,17 +30,28 @@ export function preferred(
   eligible: readonly Candidate[],
   preference: Preference,
 ): readonly Candidate[] {
-  const order = soonestFirst(eligible, preference);
-  if (preference.source.kind !== "unsaid") return order;
-  const local = order.find(isOn(preference.self));
-  const others = order.filter((one) => !isOn(preference.self)(one));
-  const other = others.toSorted(bySoonest)[0];
-  if (local === undefined || other === undefined) return order;
-  if (shouldLeave(local, other, preference.policy)) {
-    const first = soonestFirst(others, preference)[0] ?? other;
-    return [first, ...order.filter((one) => one !== first)];
+  const sorted = eligible.toSorted(bySoonest);
+  const first = leaderOf(sorted, preference);
+  return first === undefined || first === sorted[0]
+    ? sorted
+    : [first, ...sorted.filter((one) => one !== first)];
+}
+
+function leaderOf(
+  sorted: readonly Candidate[],
+  preference: Preference,
+): Candidate | undefined {
+  const isHere = isOn(preference.self);
+  if (preference.source.kind !== "unsaid") return soonest(sorted, preference);
+  const local = soonest(sorted.filter(isHere), preference);
+  const others = sorted.filter((one) => !isHere(one));
+  const [other] = others;
+  if (local === undefined || other === undefined) {
+    return soonest(sorted, preference);
   }
-  return [local, ...order.filter((one) => one !== local)];
+  return shouldLeave(local, other, preference.policy)
+    ? soonest(others, preference)
+    : local;
 }
 
 /** Whether another node is better by the margins of design.md 6. */
@@ -69,22 +80,18 @@ function shouldLeave(
 }
 
 /** Among equals the one with most of the prompt cached comes first, then this node, else the seed draws. */
-function soonestFirst(
-  candidates: readonly Candidate[],
+function soonest(
+  sorted: readonly Candidate[],
   preference: Preference,
-): readonly Candidate[] {
-  const sorted = candidates.toSorted(bySoonest);
-  const best = sorted[0];
-  if (best === undefined) return sorted;
+): Candidate | undefined {
+  const [best] = sorted;
+  if (best === undefined) return undefined;
   const withinMs = best.estimate.placementMs * TIE;
   const near = sorted.filter((one) => one.estimate.placementMs <= withinMs);
   const cached = Math.max(...near.map((one) => one.cachedTokens));
   const equals = near.filter((one) => one.cachedTokens === cached);
-  const first = equals.find(isOn(preference.self)) ??
+  return equals.find(isOn(preference.self)) ??
     equals[seededChoice(preference.seed, equals.length)] ?? best;
-  return first === best
-    ? sorted
-    : [first, ...sorted.filter((one) => one !== first)];
 }
 
 function isOn(node: NodeId): (candidate: Candidate) => boolean {

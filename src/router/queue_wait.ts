@@ -27,7 +27,8 @@ export function queueWait(
     return { waitMs: 0, concurrency: running + ahead + 1 };
   }
   // Times at which slots fall free, soonest first.
-  const freeAtMs = queue.runningMs.toSorted((a, b) => a - b);
+  const freeAtMs: number[] = [];
+  for (const ms of queue.runningMs) insertSorted(freeAtMs, ms);
   let waitMs = 0;
   for (let at = 0; at <= ahead; at++) {
     // More may run than there are slots when the slots were just reduced.
@@ -46,5 +47,9 @@ export function queueWait(
 function insertSorted(sorted: number[], value: number): void {
   let at = sorted.length;
   while (at > 0 && (sorted[at - 1] ?? 0) > value) at--;
-  sorted.splice(at, 0, value);
+  sorted.push(value);
+  for (let to = sorted.length - 1; to > at; to--) {
+    sorted[to] = sorted[to - 1] ?? value;
+  }
+  sorted[at] = value;
 }
