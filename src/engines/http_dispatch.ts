@@ -85,8 +85,13 @@ function onlyOnce(call: () => void): () => void {
 }
 
 /** The request in the engine's own words. */
-function bodyOf({ model, request }: Attempt): JsonObject {
-  const { stream_options: _, stream: __, ...body } = request.body;
+function bodyOf({ model, request, resume }: Attempt): JsonObject {
+  const { stream_options: _, stream: __, ...asked } = request.body;
+  // Only an engine that offers `resume` is ever asked to.
+  const body = resume === undefined ? asked : {
+    ...asked,
+    covey_resume: { text: resume.text, tokens: resume.tokens },
+  };
   if (request.capability === "embedding") return { ...body, model };
   return request.stream
     // Usage is always asked for: predictions are held against it.

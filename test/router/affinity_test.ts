@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import {
-  type InferenceRequest,
-  type JsonObject,
-  type NodeId,
-  type RoutedAnswer,
+import type {
+  InferenceRequest,
+  JsonObject,
+  NodeId,
+  RoutedAnswer,
 } from "../../src/domain/mod.ts";
 import { placeOf, PrefixBook } from "../../src/router/prefix_book.ts";
 import { prefixChain } from "../../src/router/prefix_chain.ts";

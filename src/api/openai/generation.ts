@@ -77,7 +77,7 @@ export function parseGeneration(body: JsonObject): Generation {
   const fields = checkFields(SCHEMA, body);
   const stream = fields.stream ?? false;
   const most = fields.max_completion_tokens ?? fields.max_tokens ?? -1;
-  const dropped = new Set(["source"]);
+  const dropped = new Set(["source", "covey_resume"]);
   if (Array.isArray(fields.stop) && fields.stop.length === 0) {
     dropped.add("stop");
   }

@@ -157,7 +157,9 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
       model: model.name,
       root: model.root,
       capabilities: model.capabilities,
-      features: model.features,
+      features: model.capabilities.includes("chat")
+        ? [...model.features, "resume"]
+        : model.features,
       contextLength: status.state === "ready"
         ? status.contextLength
         : contextOf(model, contextLength),

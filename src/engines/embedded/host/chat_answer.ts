@@ -16,10 +16,11 @@ import {
   startAnswer,
   stepsOf,
 } from "./running_answer.ts";
+import { parseResumed, resumeJob, wholeUsage } from "./resume.ts";
 import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
-import { type Timings, usageOf } from "./timings.ts";
+import { type Timings, type Usage, usageOf } from "./timings.ts";
 import { type CallPart, CallReader } from "./tool_calls.ts";
 
 /** OpenAI's reasons for the end of a chat answer. */
@@ -50,7 +51,8 @@ export async function answerChat(
   const delivery = parseDelivery(body);
   const request = parseChatRequest(body);
   const { chat } = host;
-  const job: Job = {
+  const resumed = parseResumed(body);
+  const whole: Job = {
     prompt: tokenizePrompt(chat.model, renderPrompt(chat, request)),
     sampling: parseSampling(body, host.entropy),
     constraint: buildConstraint(
@@ -59,6 +61,7 @@ export async function answerChat(
     ),
     showSpecial: request.tools !== null,
   };
+  const { job, textTokens } = resumeJob(chat.model, whole, resumed);
   const answer = await startAnswer(host, job, abort.signal);
   const pieces = readPieces(host, answer, request.tools);
   const head = {
@@ -71,7 +74,10 @@ export async function answerChat(
     return Response.json(await collect(head, pieces, newId));
   }
   const events = streamErrors(
-    streamPieces(head, pieces, delivery.includeUsage, newId),
+    streamPieces(head, pieces, newId, {
+      include: delivery.includeUsage,
+      of: (timings) => wholeUsage(timings, resumed, textTokens),
+    }),
     abort.signal,
   );
   return eventStream(events, () => abort.abort());
@@ -152,8 +158,11 @@ function deltaOf(part: CallPart, newId: () => string): JsonObject | null {
 async function* streamPieces(
   head: JsonObject,
   pieces: AsyncGenerator<Piece, void, void>,
-  includeUsage: boolean,
   newId: () => string,
+  wanted: {
+    readonly include: boolean;
+    of(timings: Timings): Usage;
+  },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   const base = { ...head, object: "chat.completion.chunk" };
   const chunk = (delta: JsonObject, reason: FinishReason | null) => ({
@@ -169,8 +178,8 @@ async function* streamPieces(
     }
     const { reason, timings } = piece;
     yield encodeEvent({ ...chunk({}, reason), timings });
-    if (includeUsage) {
-      const usage = usageOf(timings);
+    if (wanted.include) {
+      const usage = wanted.of(timings);
       yield encodeEvent({ ...base, choices: [], usage, timings });
     }
     yield encodeDone();

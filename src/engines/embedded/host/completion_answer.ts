@@ -13,10 +13,11 @@ import {
   startAnswer,
   stepsOf,
 } from "./running_answer.ts";
+import { parseResumed, resumeJob, wholeUsage } from "./resume.ts";
 import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
-import { type Timings, usageOf } from "./timings.ts";
+import { type Timings, type Usage, usageOf } from "./timings.ts";
 
 const tokenIds = z.array(z.int());
 const fields = z.object({
@@ -46,12 +47,14 @@ export async function answerCompletion(
 ): Promise<Response> {
   const delivery = parseDelivery(body);
   const { chat } = host;
-  const job: Job = {
+  const resumed = parseResumed(body);
+  const whole: Job = {
     prompt: readPrompt(chat, body),
     sampling: parseSampling(body, host.entropy),
     constraint: buildConstraint(parseFormat(body), null),
     showSpecial: false,
   };
+  const { job, textTokens } = resumeJob(chat.model, whole, resumed);
   const answer = await startAnswer(host, job, abort.signal);
   const head = {
     id: `cmpl-${host.entropy.uuid().replaceAll("-", "")}`,
@@ -61,7 +64,10 @@ export async function answerCompletion(
   };
   if (!delivery.stream) return Response.json(await collect(head, answer));
   const events = streamErrors(
-    streamSteps(head, answer, delivery.includeUsage),
+    streamSteps(head, answer, {
+      include: delivery.includeUsage,
+      of: (timings) => wholeUsage(timings, resumed, textTokens),
+    }),
     abort.signal,
   );
   return eventStream(events, () => abort.abort());
@@ -111,7 +117,10 @@ function choice(text: string, reason: StopReason | null): JsonObject {
 async function* streamSteps(
   head: JsonObject,
   answer: RunningAnswer,
-  includeUsage: boolean,
+  wanted: {
+    readonly include: boolean;
+    of(timings: Timings): Usage;
+  },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   for await (const step of stepsOf(answer)) {
     if (step.kind === "text") {
@@ -121,13 +130,12 @@ async function* streamSteps(
     }
     const { reason, timings } = step;
     yield encodeEvent({ ...head, choices: [choice("", reason)], timings });
-    if (includeUsage) yield encodeEvent(usageChunk(head, timings));
+    if (wanted.include) {
+      const usage = wanted.of(timings);
+      yield encodeEvent({ ...head, choices: [], usage, timings });
+    }
     yield encodeDone();
   }
-}
-
-function usageChunk(head: JsonObject, timings: Timings): JsonObject {
-  return { ...head, choices: [], usage: usageOf(timings), timings };
 }
 
 async function collect(

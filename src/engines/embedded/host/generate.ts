@@ -125,6 +125,10 @@ export async function* generate(
   const most = Math.min(room, sampling.maxTokens ?? room);
   let firstAt: number | undefined;
   let reason: StopReason = "length";
+  if (most < 1) {
+    yield end(gate);
+    return;
+  }
   const tokens = sequence.evaluate(last, {
     ...samplerOptions(chat, sampling, prompt, written),
     ...job.bias,
