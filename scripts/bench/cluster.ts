@@ -1,0 +1,260 @@
+/**
+ * Two machines against one, in real processes over the real link, on simulated
+ * engines: text of 128 tokens and embeddings of 32 inputs at rising concurrency,
+ * for an equal pair and for seed 1's own (1 : 0.85). Every ratio is of one run.
+ *
+ * Run: deno task bench:cluster [--quick] [--json FILE]
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { closedLoop, streamChat } from "../lab/chat.ts";
+import { embed } from "../lab/embed.ts";
+import { membersSeen } from "../lab/members.ts";
+import { type NodeProcess, startNode } from "../lab/node_process.ts";
+
+/** How much is done of everything. */
+interface Extent {
+  readonly decodePerSecond: number;
+  readonly prefillPerSecond: number;
+  readonly textAt: readonly number[];
+  readonly embeddingsAt: readonly number[];
+  /** Jobs at concurrency 1, and at each other. */
+  readonly textJobs: readonly [one: number, more: number];
+  readonly embeddingJobs: number;
+  readonly variants: readonly Variant[];
+}
+
+interface Variant {
+  readonly pair: string;
+  /** Speed of the second machine, that of the first being 1. */
+  readonly speed: number;
+  readonly routing: "balanced" | "local_first";
+}
+
+/** Two machines against one at one concurrency. */
+interface Row {
+  readonly pair: string;
+  readonly routing: string;
+  readonly work: "text" | "embeddings";
+  readonly concurrency: number;
+  readonly jobs: number;
+  readonly oneMs: number;
+  readonly twoMs: number;
+  /** Time of one machine over that of two. */
+  readonly ratio: number;
+  /** Best ratio that these speeds allow, or null where work is split. */
+  readonly bound: number | null;
+  /** Medians. */
+  readonly oneTtftMs: number | null;
+  readonly twoTtftMs: number | null;
+  readonly oneTotalMs: number;
+  readonly twoTotalMs: number;
+}
+
+const TOKENS = 128;
+const INPUTS = 32;
+const EQUAL: Variant = { pair: "equal", speed: 1, routing: "balanced" };
+const FULL: Extent = {
+  decodePerSecond: 500,
+  prefillPerSecond: 4000,
+  textAt: [1, 2, 4, 8],
+  embeddingsAt: [1, 2, 4, 8, 16, 32],
+  textJobs: [24, 64],
+  embeddingJobs: 32,
+  variants: [
+    EQUAL,
+    { ...EQUAL, routing: "local_first" },
+    { pair: "seed 1", speed: 0.85, routing: "balanced" },
+  ],
+};
+const QUICK: Extent = {
+  ...FULL,
+  decodePerSecond: 640,
+  textAt: [1, 8],
+  embeddingsAt: [1, 8],
+  textJobs: [10, 64],
+  embeddingJobs: 16,
+  variants: [EQUAL],
+};
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    json: { type: "string" },
+  },
+});
+const extent = values.quick ? QUICK : FULL;
+const rows: Row[] = [];
+for (const variant of extent.variants) rows.push(...await measure(variant));
+// deno-lint-ignore no-console
+console.table(rows.map((row) => ({
+  pair: row.pair,
+  routing: row.routing,
+  work: row.work,
+  c: row.concurrency,
+  "one s": (row.oneMs / 1000).toFixed(2),
+  "two s": (row.twoMs / 1000).toFixed(2),
+  ratio: row.ratio.toFixed(3),
+  bound: row.bound?.toFixed(3) ?? "",
+  "of bound": row.bound === null ? "" : `${percent(row.ratio / row.bound)} %`,
+  "TTFT one → two ms": row.oneTtftMs === null || row.twoTtftMs === null
+    ? ""
+    : `${Math.round(row.oneTtftMs)} → ${Math.round(row.twoTtftMs)}`,
+  "total one → two ms": `${Math.round(row.oneTotalMs)} → ${
+    Math.round(row.twoTotalMs)
+  }`,
+})));
+const json = JSON.stringify({ bench: "cluster", quick: values.quick, rows });
+if (values.json !== undefined) await Deno.writeTextFile(values.json, json);
+// deno-lint-ignore no-console
+console.log(json);
+
+async function measure(variant: Variant): Promise<Row[]> {
+  const folder = await Deno.makeTempDir({ prefix: "covey-bench-" });
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => Deno.remove(folder, { recursive: true }));
+  const secret = crypto.getRandomValues(new Uint8Array(20)).toHex();
+  const entry = stack.use(await start(folder, "first", secret, 1, variant));
+  const second = stack.use(
+    await start(folder, "second", secret, variant.speed, variant),
+  );
+  await membersSeen([entry.url, second.url], 2, 15_000);
+  // Both learn their speeds, and the links are opened.
+  for (const source of ["cluster", "local", `node:second`]) {
+    await closedLoop(4, 1, (n) => text(entry, n, source));
+    await closedLoop(4, 1, (n) => embeddings(entry, n, source));
+  }
+  const found: Row[] = [];
+  for (const concurrency of extent.textAt) {
+    const jobs = extent.textJobs[concurrency === 1 ? 0 : 1];
+    const run = (source?: string) =>
+      closedLoop(jobs, concurrency, (n) => text(entry, n, source));
+    const one = await run("local");
+    const two = await run();
+    found.push({
+      pair: variant.pair,
+      routing: variant.routing,
+      work: "text",
+      concurrency,
+      jobs,
+      ...ratioOf(one.elapsedMs, two.elapsedMs),
+      bound: boundOf(jobs, concurrency, variant.speed),
+      oneTtftMs: median(one.results.map(({ ttftMs }) => ttftMs)),
+      twoTtftMs: median(two.results.map(({ ttftMs }) => ttftMs)),
+      oneTotalMs: median(one.results.map(({ actualMs }) => actualMs)),
+      twoTotalMs: median(two.results.map(({ actualMs }) => actualMs)),
+    });
+  }
+  for (const concurrency of extent.embeddingsAt) {
+    const jobs = Math.max(extent.embeddingJobs, concurrency);
+    const run = (source?: string) =>
+      closedLoop(jobs, concurrency, (n) => embeddings(entry, n, source));
+    const one = await run("local");
+    const two = await run();
+    found.push({
+      pair: variant.pair,
+      routing: variant.routing,
+      work: "embeddings",
+      concurrency,
+      jobs,
+      ...ratioOf(one.elapsedMs, two.elapsedMs),
+      bound: 1 + variant.speed,
+      oneTtftMs: null,
+      twoTtftMs: null,
+      oneTotalMs: median(one.results),
+      twoTotalMs: median(two.results),
+    });
+  }
+  return found;
+}
+
+async function start(
+  folder: string,
+  name: string,
+  secret: string,
+  speed: number,
+  { routing }: Variant,
+): Promise<NodeProcess> {
+  const usual = {
+    loadMs: 0,
+    prefillTokensPerSecond: extent.prefillPerSecond * speed,
+    decodeTokensPerSecond: extent.decodePerSecond * speed,
+    batchSlowdown: 0.3,
+    noise: 0,
+    slots: 1,
+    contextLength: 8192,
+  };
+  return await startNode({
+    name,
+    dataDir: join(folder, name),
+    config: {
+      engines: [{
+        kind: "simulated",
+        id: "sim",
+        models: [
+          { id: "sim-text", capability: "chat", ...usual },
+          { id: "sim-embed", capability: "embedding", ...usual },
+        ],
+      }],
+    },
+    env: {
+      COVEY_CLUSTER_SECRET: secret,
+      COVEY_LINK_HOST: "127.0.0.1",
+      COVEY_LINK_PORT: "0",
+      COVEY_MDNS_INTERFACES: "127.0.0.1",
+      COVEY_PORT: "0",
+      COVEY_ROUTING: routing,
+      COVEY_UPSTREAMS: "off",
+    },
+  });
+}
+
+function text(entry: NodeProcess, n: number, source: string | undefined) {
+  return streamChat(entry.url, {
+    model: "sim-text",
+    text: `Request ${n}`,
+    maxTokens: TOKENS,
+    ...(source === undefined ? {} : { source }),
+  });
+}
+
+function embeddings(
+  entry: NodeProcess,
+  n: number,
+  source: string | undefined,
+): Promise<number> {
+  return embed(entry.url, {
+    model: "sim-embed",
+    inputs: Array.from(
+      { length: INPUTS },
+      (_, at) => `Sentence ${at} of request ${n}, about as long as they are.`,
+    ),
+    ...(source === undefined ? {} : { source }),
+  });
+}
+
+function ratioOf(oneMs: number, twoMs: number) {
+  return { oneMs, twoMs, ratio: oneMs / twoMs };
+}
+
+/** Of jobs that are not split: the soonest two machines can have done them all. */
+function boundOf(jobs: number, concurrency: number, speed: number): number {
+  if (concurrency === 1) return Math.max(1, speed);
+  let [first, second] = [0, 0];
+  for (let job = 0; job < jobs; job++) {
+    if (first + 1 <= second + 1 / speed) first++;
+    else second += 1 / speed;
+  }
+  return jobs / Math.max(first, second);
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+}
+
+function percent(share: number): string {
+  return (100 * share).toFixed(1);
+}
