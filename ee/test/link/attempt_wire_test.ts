@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { encodeAttempt, parseAttempt } from "../../src/link/attempt_wire.ts";
+import { attemptFrom, nodeIdOf } from "./link_fixture.ts";
+
+Deno.test("an attempt says over the link what is cached and what it goes on with", () => {
+  const attempt = {
+    ...attemptFrom(nodeIdOf(1)),
+    cachedTokens: 400,
+    resume: { text: "so far 😀", tokens: 40 },
+  };
+  assert.deepEqual(parseAttempt(encodeAttempt(attempt)), attempt);
+});
+
+Deno.test("an older member's attempt has neither", () => {
+  const attempt = attemptFrom(nodeIdOf(1));
+  assert.deepEqual(parseAttempt(encodeAttempt(attempt)), attempt);
+});
