@@ -1,4 +1,4 @@
-import type { ModelSet, Offer } from "../domain/mod.ts";
+import type { EngineView, ModelSet } from "../domain/mod.ts";
 import { matchesPattern, setFor } from "./model_set.ts";
 
 const LATEST = ":latest";
@@ -66,19 +66,21 @@ export function tierOf(name: ModelName, model: string): number | null {
  * the model, under whatever name (MOD-03).
  *
  * @param name The name.
- * @param offers All engines' offers.
+ * @param engines All engines with their offers.
  * @returns Set of each root; where several claim one, the first.
  */
 export function rootsOf(
   name: ModelName,
-  offers: Iterable<Offer>,
+  engines: readonly { readonly view: Pick<EngineView, "offers"> }[],
 ): ReadonlyMap<string, number> {
   const roots = new Map<string, number>();
-  for (const { model, root } of offers) {
-    if (root === null) continue;
-    const tier = tierOf(name, model);
-    if (tier === null) continue;
-    roots.set(root, Math.min(tier, roots.get(root) ?? tier));
+  for (const { view } of engines) {
+    for (const { model, root } of view.offers) {
+      if (root === null) continue;
+      const tier = tierOf(name, model);
+      if (tier === null) continue;
+      roots.set(root, Math.min(tier, roots.get(root) ?? tier));
+    }
   }
   return roots;
 }

@@ -58,7 +58,7 @@ const COUNTING_DOUBT = 2;
 export function place(input: PlaceInput): Placement {
   const candidates = readmitted(weighed(input), input.demand);
   const eligible = candidates.filter((one) => one.unfit === null);
-  const [first, ...rest] = tiersOf(eligible).flatMap((tier) =>
+  const order = tiersOf(eligible).flatMap((tier) =>
     preferred(tier, {
       source: input.demand.source,
       policy: input.policy,
@@ -66,7 +66,8 @@ export function place(input: PlaceInput): Placement {
       seed: input.seed,
     })
   );
-  const records = recorded(candidates, first).map((one) =>
+  const [first, ...rest] = order;
+  const records = recorded(candidates, order).map((one) =>
     recordOf(one, first, input.self)
   );
   if (first !== undefined) {
@@ -90,7 +91,7 @@ function weighed(input: PlaceInput): Candidate[] {
   };
   const candidates: Candidate[] = [];
   const copies = new WarmCopies(input.engines);
-  const roots = rootsOf(demand.model, allOffers(input.engines));
+  const roots = rootsOf(demand.model, input.engines);
   for (const engine of input.engines) {
     for (const { tier, offer } of offersOf(engine, demand, roots)) {
       const cachedTokens = offer.state.kind === "warm"
@@ -131,10 +132,6 @@ function doubted(predicted: Estimate, doubt: Doubt | null): Estimate {
   const placementMs = predicted.placementMs * (1 + doubt.errors) +
     doubt.lostMs;
   return { ...predicted, placementMs };
-}
-
-function* allOffers(engines: readonly EngineSnapshot[]): Generator<Offer> {
-  for (const engine of engines) yield* engine.view.offers;
 }
 
 interface TieredOffer {
@@ -202,18 +199,12 @@ function readmitted(
 /** All candidates in their order, or where there are too many the best of them. */
 function recorded(
   candidates: readonly Candidate[],
-  first: Candidate | undefined,
+  order: readonly Candidate[],
 ): readonly Candidate[] {
   if (candidates.length <= MOST_RECORDED) return candidates;
-  const best = candidates
-    .filter((one) => one !== first)
-    .toSorted((a, b) => weightOf(a) - weightOf(b));
-  return [...first === undefined ? [] : [first], ...best]
-    .slice(0, MOST_RECORDED);
-}
-
-function weightOf({ estimate, unfit }: Candidate): number {
-  return unfit === null ? estimate.placementMs : Number.MAX_VALUE;
+  const best = order.slice(0, MOST_RECORDED);
+  const unfit = candidates.filter((one) => one.unfit !== null);
+  return [...best, ...unfit.slice(0, MOST_RECORDED - best.length)];
 }
 
 function recordOf(
