@@ -15,6 +15,7 @@ import {
 } from "@covey/core/platform";
 import { QuietLog } from "../../test/fakes/quiet_log.ts";
 import { createClusterOn } from "../src/cluster.ts";
+import type { MachineFacts } from "../src/identity/machine_facts.ts";
 import type { Sighting } from "../src/discovery/mod.ts";
 import type { Discover } from "../src/running_cluster.ts";
 import { bodyOf, nodeIdOf } from "./link/link_fixture.ts";
@@ -95,16 +96,32 @@ export class TestNode {
     n: number,
     lan: FakeLan,
     settings: {
-      readonly secret?: string;
+      /** Null for a node without a secret. */
+      readonly secret?: string | null;
       readonly previous?: string;
       readonly files?: MemoryFiles;
       readonly peers?: Host["config"]["peers"];
+      /** How far its wall clock is off, in milliseconds. */
+      readonly clockOffMs?: number;
+      /** How far its monotonic clock has been moved on, in milliseconds. */
+      readonly movedOnMs?: () => number;
+      readonly role?: "node" | "controller";
+      readonly name?: string;
+      readonly licence?: string;
+      /** Keys of licence issuers. */
+      readonly licenceKeys?: readonly string[];
+      readonly machine?: MachineFacts;
     } = {},
   ) {
     this.log = new WaitingLog();
     this.files = settings.files ?? new MemoryFiles();
+    const clock = createSystemClock();
     const platform: Platform = {
-      clock: createSystemClock(),
+      clock: {
+        ...clock,
+        now: () => clock.now() + (settings.clockOffMs ?? 0),
+        monotonic: () => clock.monotonic() + (settings.movedOnMs?.() ?? 0),
+      },
       entropy: createSystemEntropy(),
       files: this.files,
       processes: {
@@ -118,9 +135,16 @@ export class TestNode {
       {
         log: this.log,
         metrics: noMetrics,
-        node: { id: nodeIdOf(n), name: `node-${n}`, version: "0.1.0" },
+        node: {
+          id: nodeIdOf(n),
+          name: settings.name ?? `node-${n}`,
+          version: "0.1.0",
+          role: settings.role ?? "node",
+        },
         config: {
-          secret: new Secret(settings.secret ?? SECRET),
+          secret: settings.secret === null
+            ? null
+            : new Secret(settings.secret ?? SECRET),
           previousSecret: settings.previous === undefined
             ? null
             : new Secret(settings.previous),
@@ -129,7 +153,7 @@ export class TestNode {
           advertise: [],
           peers: settings.peers ?? [],
           mdnsInterfaces: null,
-          licence: null,
+          licence: settings.licence ?? null,
         },
         stateDir: "/state",
         router: {
@@ -150,6 +174,11 @@ export class TestNode {
       },
       platform,
       lan.discover,
+      {
+        licenceKeys: settings.licenceKeys ?? [],
+        machine: settings.machine ??
+          { board: `board ${n}`, machineId: null, macs: [] },
+      },
     );
   }
 }
