@@ -164,6 +164,11 @@ export class ModelRates {
     return nowMs === undefined ? 1 : slowdownAt(this.#slowdown, nowMs);
   }
 
+  /** Whether the time per output token was ever seen. */
+  get knowsDecode(): boolean {
+    return this.#tpot.some((level) => level !== undefined);
+  }
+
   /** Output tokens that a chunk with output has, on average. */
   get tokensPerEvent(): number {
     return this.#tokensPerEvent.value;

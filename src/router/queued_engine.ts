@@ -21,6 +21,7 @@ import type { DeviceQueues } from "./device_queues.ts";
 import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
 import { LengthBook } from "./length_book.ts";
 import { RunningSamples } from "./running_samples.ts";
+import { SelfMeasurement } from "./self_measurement.ts";
 import type { LoadOutlook } from "./load_outlook.ts";
 import { HeldAttempt } from "./held_attempt.ts";
 import { learnFrom, ratesAt } from "./machine_speed.ts";
@@ -56,6 +57,8 @@ export class QueuedEngine implements Engine, Disposable {
   readonly #lengths = new LengthBook();
   readonly #arrivals = new ArrivalRates();
   readonly #samples: RunningSamples;
+  /** Only where trying costs nobody anything. */
+  readonly #self: SelfMeasurement | null;
 
   /**
    * @param raw The engine itself.
@@ -65,6 +68,14 @@ export class QueuedEngine implements Engine, Disposable {
     this.#raw = raw;
     this.#options = options;
     this.#samples = new RunningSamples(options.clock);
+    this.#self = raw.isMeasurable === true
+      ? new SelfMeasurement({
+        clock: options.clock,
+        node: raw.node,
+        isIdle: (model) => this.#isIdle(model),
+        run: (attempt, signal) => this.#measure(attempt, signal),
+      })
+      : null;
   }
 
   get node(): NodeId {
@@ -117,6 +128,7 @@ export class QueuedEngine implements Engine, Disposable {
         Number.isFinite(waitMs) ? Math.ceil(waitMs) : null,
       );
     }
+    this.#self?.[Symbol.dispose]();
     this.#arrivals.observe(offer.model, this.#options.clock.monotonic());
     const held = this.#hold(attempt, signal, queue, offer);
     return await Promise.resolve({
@@ -129,9 +141,24 @@ export class QueuedEngine implements Engine, Disposable {
 
   [Symbol.dispose](): void {
     this.#samples[Symbol.dispose]();
+    this.#self?.[Symbol.dispose]();
     for (const held of this.#held) {
       held.end(new Fault("shutting_down", "This node is shutting down"));
     }
+  }
+
+  #isIdle(model: string): boolean {
+    const raw = this.#rawOffer(model);
+    return raw?.state.kind === "warm" &&
+      this.#queueOf(raw).isFree(1) && this.#held.size === 0;
+  }
+
+  async #measure(attempt: Attempt, signal: AbortSignal): Promise<void> {
+    const offer = this.#offer(attempt.model);
+    if (offer === undefined) return;
+    const held = this.#hold(attempt, signal, this.#queueOf(offer), offer);
+    const { body } = await this.#answer(held, attempt);
+    await body.pipeTo(new WritableStream());
   }
 
   #hold(
@@ -222,6 +249,9 @@ export class QueuedEngine implements Engine, Disposable {
           this.#learn(held, attempt, offer, meter, { startedAtMs, sampled });
         }
         held.release(null);
+        if (!this.#ratesOf(offer.model).knowsDecode) {
+          this.#self?.consider(offer);
+        }
       },
     });
     return { ...answer, body };

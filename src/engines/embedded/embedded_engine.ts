@@ -48,6 +48,7 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
   readonly node: NodeId;
   readonly nodeName: string;
   readonly id = "embedded";
+  readonly isMeasurable = true;
   readonly #options: EmbeddedEngineOptions;
   readonly #loaded: LoadedModels;
   /** Attempts under way, with the time at which each is expected to be over. */
