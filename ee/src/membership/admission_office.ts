@@ -8,6 +8,7 @@ import type {
 } from "../admission/admission_outcome.ts";
 import type { AdmissionWay } from "../admission/admission_way.ts";
 import type { AuditLog } from "../audit/audit_log.ts";
+import type { KeyHash } from "../identity/key_hash.ts";
 import type { Invitations } from "../invitation/invitations.ts";
 import { isLoopback } from "../link/link_address.ts";
 import { LinkError } from "../link/link_error.ts";
@@ -70,6 +71,8 @@ export type InvitedOutcome =
 /** Both ends of an admission, once it comes to rows. */
 export class AdmissionOffice {
   readonly #options: OfficeOptions;
+  /** Runs of this node that are under way: a second one at the same node would end the first. */
+  readonly #running = new Map<KeyHash, Promise<unknown>>();
 
   constructor(options: OfficeOptions) {
     this.#options = options;
@@ -131,7 +134,7 @@ export class AdmissionOffice {
    * shut door nobody is asked: whoever answered would be let in by it.
    */
   async ask(met: Met, signal: AbortSignal): Promise<AdmissionOutcome> {
-    const { door, notes, secrets } = this.#options;
+    const { door, membership, notes, secrets } = this.#options;
     let outcome: AdmissionOutcome = { kind: "failed", problem: "closed" };
     for (const { own, theirs } of secrets.runs()) {
       const prs = secrets.password(own);
@@ -150,7 +153,10 @@ export class AdmissionOffice {
         outcome.problem === "no_match";
       if (!another) break;
     }
-    if (outcome.kind === "refused") notes?.noteOwn("admission", outcome.reason);
+    // In a cluster it is the other one that stays outside, and shows it.
+    if (outcome.kind === "refused" && membership.peers().length === 0) {
+      notes?.noteOwn("admission", outcome.reason);
+    }
     return outcome;
   }
 
@@ -209,7 +215,29 @@ export class AdmissionOffice {
     return { kind: "refused", reason };
   }
 
-  #run(
+  async #run(
+    met: Met,
+    way: AdmissionWay,
+    prs: Uint8Array,
+    slot: 0 | 1,
+    signal: AbortSignal,
+  ): Promise<AdmissionOutcome> {
+    const { keyHash } = met.channel;
+    while (this.#running.has(keyHash)) {
+      await this.#running.get(keyHash);
+      signal.throwIfAborted();
+    }
+    const run = this.#exchange(met, way, prs, slot, signal);
+    const over = run.then(() => {}, () => {});
+    this.#running.set(keyHash, over);
+    try {
+      return await run;
+    } finally {
+      this.#running.delete(keyHash);
+    }
+  }
+
+  #exchange(
     { channel }: Met,
     way: AdmissionWay,
     prs: Uint8Array,
