@@ -1,4 +1,5 @@
 import type { AttemptId, DecisionId, NodeId } from "./identifier.ts";
+import type { PlacementInputs } from "./placement_inputs.ts";
 
 /** The addends of a completion time, in milliseconds. */
 export interface Terms {
@@ -121,4 +122,6 @@ export interface DecisionRecord {
   readonly attempts: readonly AttemptRecord[];
   /** What came of it, or null while it runs. */
   readonly actual: ActualRecord | null;
+  /** What it was made from, so that it can be made again; absent where that was too much. */
+  readonly inputs?: PlacementInputs;
 }

@@ -84,6 +84,11 @@ export type {
   ModelInventory,
   ModelSet,
 } from "./model.ts";
+export type {
+  EngineInputs,
+  OfferInputs,
+  PlacementInputs,
+} from "./placement_inputs.ts";
 export { escapeUnprintable } from "./printable.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export type { Rates } from "./rates.ts";

@@ -23,9 +23,10 @@ import type { DispatchLedger } from "./dispatch_ledger.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import type { FreeSlotBell } from "./free_slot_bell.ts";
 import type { LengthBook } from "./length_book.ts";
-import { place, type Placement } from "./place.ts";
+import { place, type PlaceInput, type Placement } from "./place.ts";
 import { placeOf, type PrefixBook } from "./prefix_book.ts";
 import { type PrefixChain, prefixChain } from "./prefix_chain.ts";
+import { keepInputs } from "./placement_inputs.ts";
 import type { Policy } from "./preference.ts";
 import { RequestMoves } from "./request_moves.ts";
 import type { RouterMetrics } from "./router_metrics.ts";
@@ -81,6 +82,8 @@ interface Weighed {
   readonly demand: Demand;
   readonly engines: ReadonlyMap<string, Engine>;
   readonly placement: Placement;
+  /** What the placement was made from. */
+  readonly input: PlaceInput;
 }
 
 /**
@@ -141,8 +144,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
       }
       this.#resume = { ...resume, root };
     }
-    const { demand, engines, placement } = this.#weigh(null);
-    if (n === 1 && this.#part === null) this.#record(demand, placement);
+    const weighed = this.#weigh(null);
+    const { demand, engines, placement } = weighed;
+    if (n === 1 && this.#part === null) this.#record(weighed);
     const target = this.#moves.takeTarget() ??
       (n === 1 ? this.#part?.prefer : null);
     if (placement.kind === "nowhere") return placement.fault;
@@ -165,10 +169,11 @@ export class RequestRun implements LoopEffects, SessionEvents {
   divide(): SplitPlan | null {
     const inputs = divisibleInputs(this.#request);
     if (inputs === null) return null;
-    const { demand, placement } = this.#weigh(null);
+    const weighed = this.#weigh(null);
+    const { placement } = weighed;
     if (placement.kind === "nowhere") return null;
     const plan = planSplit(placement.order, inputs);
-    if (plan !== null) this.#record(demand, placement, plan.predictedMs);
+    if (plan !== null) this.#record(weighed, plan.predictedMs);
     return plan;
   }
 
@@ -194,14 +199,14 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const demand = this.#resume === null
       ? whole
       : demandOfRest(whole, this.#resume);
-    const placement = place({
+    const input: PlaceInput = {
       demand,
       engines: snapshots,
       self,
       policy,
       seed: this.#seed,
-    });
-    return { demand, engines, placement };
+    };
+    return { demand, engines, placement: place(input), input };
   }
 
   content(): void {
@@ -410,10 +415,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
   }
 
   #record(
-    demand: Demand,
-    placement: Placement,
+    { demand, placement, input }: Weighed,
     predictedMs: number | null = null,
   ): void {
+    const inputs = keepInputs(input);
     const first = placement.kind === "placed" ? placement.order[0] : null;
     this.#context.decisions.add({
       id: this.id,
@@ -433,6 +438,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       candidates: placement.candidates,
       attempts: [],
       actual: null,
+      ...(inputs === null ? {} : { inputs }),
     });
   }
 

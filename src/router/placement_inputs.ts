@@ -1,0 +1,133 @@
+import {
+  type DecisionRecord,
+  type EngineInputs,
+  type Offer,
+  parseSource,
+  type PlacementInputs,
+  type Source,
+} from "../domain/mod.ts";
+import type { EngineSnapshot } from "./candidate.ts";
+import { rootsOf, tierOf } from "./model_name.ts";
+import type { PlaceInput } from "./place.ts";
+
+/** A decision among more engines than this keeps no inputs: a log of them must stay small. */
+const MOST_ENGINES = 32;
+
+/**
+ * Keep what a placement rests on as plain data: counts, times and digests.
+ *
+ * @param input What the placement is made from.
+ * @returns The data, or null where it would be too much.
+ */
+export function keepInputs(input: PlaceInput): PlacementInputs | null {
+  const { demand, engines, self } = input;
+  if (engines.length > MOST_ENGINES) return null;
+  const matters = relevance(input);
+  return {
+    self,
+    model: demand.model,
+    capability: demand.capability,
+    inputCount: demand.inputCount,
+    needs: demand.needs,
+    expected: demand.expected,
+    ...(demand.root === undefined ? {} : { root: demand.root }),
+    engines: engines.map((engine): EngineInputs => ({
+      key: engine.key,
+      node: engine.node,
+      nodeName: engine.nodeName,
+      engine: engine.engine,
+      availability: engine.view.availability,
+      hop: engine.view.hop,
+      offers: engine.view.offers.filter(matters).map((offer) => ({
+        offer,
+        unseenMs: engine.unseenMs(offer.device),
+        unseenModel: engine.unseenModel?.(offer.device) ?? null,
+        correction: engine.correction?.(offer.model) ?? 1,
+        cachedTokens: engine.cachedTokens?.(offer.model) ?? 0,
+      })),
+      bar: engine.bar,
+      ...(engine.doubt === undefined || engine.doubt === null
+        ? {}
+        : { doubt: engine.doubt }),
+    })),
+  };
+}
+
+/**
+ * Rebuild what a recorded placement was made from.
+ *
+ * @param record The decision.
+ * @returns The same input, or null where the record kept none.
+ */
+export function placeInputOf(record: DecisionRecord): PlaceInput | null {
+  const { inputs, policy, seed } = record;
+  const source: Source | undefined = record.source === "unsaid"
+    ? { kind: "unsaid" }
+    : parseSource(record.source);
+  if (inputs === undefined || source === undefined) return null;
+  return {
+    demand: {
+      model: inputs.model,
+      capability: inputs.capability,
+      source,
+      promptTokens: record.promptTokens,
+      inputCount: inputs.inputCount,
+      needs: inputs.needs,
+      expected: inputs.expected,
+      ...(inputs.root === undefined ? {} : { root: inputs.root }),
+    },
+    engines: inputs.engines.map(snapshotOf),
+    self: inputs.self,
+    policy,
+    seed,
+  };
+}
+
+function snapshotOf(engine: EngineInputs): EngineSnapshot {
+  const onDevice = (device: string) =>
+    engine.offers.find(({ offer }) => offer.device === device);
+  const ofModel = (model: string) =>
+    engine.offers.find(({ offer }) => offer.model === model);
+  return {
+    key: engine.key,
+    node: engine.node,
+    nodeName: engine.nodeName,
+    engine: engine.engine,
+    view: {
+      availability: engine.availability,
+      hop: engine.hop,
+      offers: engine.offers.map(({ offer }) => offer),
+      dispatchesSeen: Infinity,
+    },
+    unseenMs: (device) => onDevice(device)?.unseenMs ?? [],
+    unseenModel: (device) => onDevice(device)?.unseenModel ?? null,
+    correction: (model) => ofModel(model)?.correction ?? 1,
+    cachedTokens: (model) => ofModel(model)?.cachedTokens ?? 0,
+    bar: engine.bar,
+    doubt: engine.doubt ?? null,
+  };
+}
+
+/** Offers of the asked model, and of those that a load of it would push out. */
+function relevance(
+  { demand, engines }: PlaceInput,
+): (offer: Offer) => boolean {
+  const roots = new Set(rootsOf(demand.model, engines).keys());
+  const asked = ({ model, root }: Offer) =>
+    tierOf(demand.model, model) !== null ||
+    (root !== null && roots.has(root));
+  const evicted = new Set<string>();
+  for (const { view } of engines) {
+    for (const offer of view.offers) {
+      if (!asked(offer)) continue;
+      for (const { model } of offer.evicts ?? []) {
+        evicted.add(model);
+        const root = view.offers.find((one) => one.model === model)?.root;
+        if (root !== undefined && root !== null) evicted.add(root);
+      }
+    }
+  }
+  return (offer) =>
+    asked(offer) || evicted.has(offer.model) ||
+    (offer.root !== null && evicted.has(offer.root));
+}
