@@ -92,3 +92,21 @@ Deno.test("two members of one name both stay", async () => {
     assert.deepEqual(namesOf(cluster.members()), ["pi", "pi"]);
   }
 });
+
+Deno.test("a known id under another key is refused and shown as a changed identity (IDN-03)", async () => {
+  const lan = new FakeLan();
+  const one = new TestNode(1, lan);
+  await using first = await one.cluster;
+  {
+    const two = new TestNode(2, lan);
+    await using _second = await two.cluster;
+    await one.log.until("A member is healthy");
+  }
+  // The same id, and nothing else of it.
+  const other = new TestNode(2, lan);
+  await using _other = await other.cluster;
+  await one.log.until("Identity changed");
+  const member = first.members().find(({ self }) => !self);
+  assert.match(member?.note ?? "", /Identity changed: a node at 127\.0\.0\.1/);
+  assert.notEqual(member?.health, "healthy");
+});

@@ -91,7 +91,7 @@ export class AdmissionOffice {
 
   /** Decide on a node that proved the password. */
   decide(proved: ProvedPeer, said: JsonObject): AdmissionVerdict {
-    const { audit, book, door, invitations, membership } = this.#options;
+    const { audit, book, door, invitations, membership, notes } = this.#options;
     const { address, keyHash, way } = proved;
     const payload = parseAdmissionPayload(said);
     if (payload === undefined) {
@@ -109,7 +109,16 @@ export class AdmissionOffice {
       payload.rows,
       way.kind === "secret" ? "unasked" : "invited",
     );
-    if (seat.kind === "refused") return this.#refuse(proved, name, seat.reason);
+    if (seat.kind === "refused") {
+      const pinned = membership.keyOf(id);
+      if (pinned !== undefined && pinned !== keyHash) {
+        notes?.note(
+          pinned,
+          `Identity changed: a node at ${address} holds this id under another key and was refused; \`covey remove\` this one if the other is meant`,
+        );
+      }
+      return this.#refuse(proved, name, seat.reason);
+    }
     if (way.kind === "secret") door.align(payload.rotation + way.slot);
     else invitations?.use(way, keyHash);
     door.merge(payload.door, name);
