@@ -19,6 +19,7 @@ import { AnswerMeter } from "./answer_meter.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
 import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
+import type { ModelSlowdown } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { RunningSamples } from "./running_samples.ts";
 import { SelfMeasurement } from "./self_measurement.ts";
@@ -95,6 +96,16 @@ export class QueuedEngine implements Engine, Disposable {
     let count = 0;
     for (const held of this.#held) if (isEntry(held.entry)) count++;
     return count;
+  }
+
+  /** How much slower each model that was used runs than it is known to. */
+  slowdowns(): readonly ModelSlowdown[] {
+    const nowMs = this.#options.clock.monotonic();
+    return [...this.#rates].map(([model, rates]) => ({
+      engine: this.id,
+      model,
+      ratio: rates.slowdown(nowMs),
+    }));
   }
 
   view(): EngineView {

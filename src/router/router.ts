@@ -28,6 +28,7 @@ import { DecisionLog } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
 import { FreeSlotBell } from "./free_slot_bell.ts";
+import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
@@ -119,6 +120,11 @@ class EngineRouter implements OwnedRouter {
         speed: options.speedOf?.(raw) ?? null,
       })
     );
+    const corrections = new Corrections();
+    registerLearningMetrics(metrics, {
+      slowdowns: () => this.#local.flatMap((engine) => engine.slowdowns()),
+      corrections: () => corrections.values(clock.monotonic()),
+    });
     this.#context = {
       self: self.id,
       policy,
@@ -134,7 +140,7 @@ class EngineRouter implements OwnedRouter {
       keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       decisions: this.#decisions,
       bell,
-      corrections: new Corrections(),
+      corrections,
       metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };

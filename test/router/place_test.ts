@@ -285,3 +285,25 @@ Deno.test("place records every candidate with its terms and the reason", () => {
   assert.equal(cooling?.eligible, false);
   assert.match(cooling?.reason ?? "", /3 s/);
 });
+
+Deno.test("place tries an idle engine of unseen speed where its prior is within 1.25 of the best, once that is known", () => {
+  const known = (tpotMs: number, observations: number, typicalError = 0.5) =>
+    offerOf({
+      rates: {
+        ...offerOf().rates,
+        tpotMs: [tpotMs],
+        observations,
+        typicalError,
+      },
+    });
+  const chosen = (mine: number, prior: number, error?: number) => {
+    return order(placed([
+      engine({ node: 1, offers: [known(10, mine)] }),
+      engine({ node: 2, offers: [known(prior, 0, error)] }),
+    ]))[0];
+  };
+  assert.equal(chosen(5, 12), "2/e");
+  assert.equal(chosen(5, 13), "1/e");
+  assert.equal(chosen(0, 12), "1/e");
+  assert.equal(chosen(5, 12, 0), "1/e");
+});
