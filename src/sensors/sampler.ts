@@ -8,6 +8,8 @@ import { mergeFacts } from "./merge_facts.ts";
 import { type Presence, stepPresence, UNASKED } from "./presence.ts";
 import type { Facts, Sensor } from "./sensor.ts";
 
+/** The start of a node is not the moment to look at its machine. */
+const FIRST_MS = 1000;
 const EVERY_MS = { fast: 2000, slow: 10_000, rare: 30_000 } as const;
 const IDLE_EVERY_MS = { fast: 10_000, slow: 30_000, rare: 30_000 } as const;
 /** Without work for this long a node is idle. */
@@ -17,8 +19,8 @@ const SLACK_MS = 50;
 
 /** What sampling needs. */
 export interface SamplerOptions {
-  /** The most trusted first. */
-  readonly sensors: readonly Sensor[];
+  /** Load the sensors, the most trusted first. Called once, after the start. */
+  load(): Promise<readonly Sensor[]>;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node has work now. */
@@ -42,7 +44,7 @@ interface Watched {
  */
 export class Sampler implements AsyncDisposable {
   readonly #options: SamplerOptions;
-  readonly #watched: readonly Watched[];
+  #watched: readonly Watched[] = [];
   readonly #life = new AbortController();
   readonly #running = new Set<Promise<void>>();
   #reading: MachineReading = UNKNOWN_MACHINE;
@@ -51,18 +53,8 @@ export class Sampler implements AsyncDisposable {
 
   constructor(options: SamplerOptions) {
     this.#options = options;
-    const nowMs = options.clock.monotonic();
-    this.#busyAtMs = nowMs;
-    this.#watched = options.sensors.map((sensor) => ({
-      sensor,
-      presence: UNASKED,
-      facts: null,
-      // What may cost a process waits until the start is over.
-      dueMs: sensor.pace === "fast" ? nowMs : nowMs + EVERY_MS.fast,
-      running: false,
-      hasFailed: false,
-    }));
-    if (this.#watched.length > 0) this.#tick();
+    this.#busyAtMs = options.clock.monotonic();
+    this.#timer = options.clock.after(FIRST_MS, () => this.#begin());
   }
 
   /** What is known now. */
@@ -74,6 +66,28 @@ export class Sampler implements AsyncDisposable {
     this.#timer?.[Symbol.dispose]();
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
     await Promise.all(this.#running);
+  }
+
+  #begin(): void {
+    const { clock, load, log } = this.#options;
+    const begun = load().then((sensors) => {
+      if (this.#life.signal.aborted || sensors.length === 0) return;
+      const nowMs = clock.monotonic();
+      this.#watched = sensors.map((sensor) => ({
+        sensor,
+        presence: UNASKED,
+        facts: null,
+        dueMs: nowMs,
+        running: false,
+        hasFailed: false,
+      }));
+      this.#tick();
+    }).catch((error) =>
+      log.error("The sensors could not be started", {
+        error: error instanceof Error ? error.message : String(error),
+      })
+    ).finally(() => this.#running.delete(begun));
+    this.#running.add(begun);
   }
 
   #tick(): void {

@@ -32,3 +32,12 @@ export interface MachineReader {
    */
   run(command: readonly string[], signal: AbortSignal): Promise<string | null>;
 }
+
+/** What some sensors need besides the reader. */
+export interface SensorNeeds {
+  readonly modelsDir: string;
+  /** Process ids of this node's engines. */
+  ownPids(): readonly number[];
+  /** Monotonic time. */
+  nowMs(): number;
+}

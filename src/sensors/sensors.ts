@@ -8,12 +8,11 @@ import type {
 } from "../domain/mod.ts";
 import type { Clock, Files, Processes } from "../platform/mod.ts";
 import { type BatteryPolicy, servedOnBattery } from "./battery_policy.ts";
-import { readCgroupMemory } from "./cgroup_memory.ts";
 import { createHostReader } from "./host_reader.ts";
 import { judgeConditions } from "./judge_conditions.ts";
 import { Sampler } from "./sampler.ts";
 import type { MachineReader } from "./sensor.ts";
-import { listSensors } from "./sensor_list.ts";
+import { loadSensors } from "./sensor_list.ts";
 import { type SpeedCondition, speedConditions } from "./speed_conditions.ts";
 import { SpeedEffects } from "./speed_effects.ts";
 
@@ -83,11 +82,12 @@ class MachineSensors implements Sensors {
     this.#reader = createHostReader(options);
     this.#judgeAtMs = clock.monotonic() + JUDGE_EVERY_MS;
     this.#sampler = new Sampler({
-      sensors: listSensors(options.platform, this.#reader, {
-        modelsDir,
-        ownPids,
-        nowMs: () => clock.monotonic(),
-      }),
+      load: () =>
+        loadSensors(options.platform, this.#reader, {
+          modelsDir,
+          ownPids,
+          nowMs: () => clock.monotonic(),
+        }),
       clock,
       log,
       isBusy: options.isBusy,
@@ -124,6 +124,7 @@ class MachineSensors implements Sensors {
 
   async containerFreeBytes(): Promise<number> {
     if (this.#options.platform !== "linux") return Infinity;
+    const { readCgroupMemory } = await import("./cgroup_memory.ts");
     const memory = await readCgroupMemory(this.#reader);
     return memory?.availableBytes ?? Infinity;
   }
