@@ -16,9 +16,10 @@ import {
 import type { Clock } from "../platform/mod.ts";
 import { ArrivalRates } from "./arrival_rates.ts";
 import { AnswerMeter } from "./answer_meter.ts";
+import { observationOf, workOf } from "./answer_observation.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
-import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
+import { decodes, serviceMs, tpotAt } from "./estimate.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { RunningSamples } from "./running_samples.ts";
@@ -279,46 +280,23 @@ export class QueuedEngine implements Engine, Disposable {
     },
   ): void {
     const nowMs = this.#options.clock.monotonic();
-    const { tally, content } = meter;
-    const { timings } = tally;
-    const wasWarm = offer.state.kind === "warm";
-    const took = nowMs - startedAtMs;
-    const isText = decodes(attempt.request.capability);
-    const gaps = tally.outputTokens - 1;
-    let prefillMs: number | null = timings?.promptMs ?? null;
-    let decodeMs: number | null = timings?.outputMs ?? null;
-    if (timings === null && wasWarm) {
-      if (!isText) prefillMs = took;
-      else if (content !== null) {
-        prefillMs = content.firstMs - startedAtMs;
-        decodeMs = gaps > 0
-          ? (content.lastMs - content.firstMs) * tally.outputTokens / gaps
-          : null;
-      }
-    }
-    const counted = (timings?.promptTokens ?? 0) + (timings?.cachedTokens ?? 0);
     learnFrom(
       this.#ratesOf(offer.model),
-      {
-        work: workOf(attempt),
+      observationOf(attempt, offer, meter, {
+        startedAtMs,
+        endedAtMs: nowMs,
         concurrency: held.meanConcurrency,
-        prefillMs,
-        uncachedShare: timings === null || counted === 0
-          ? 1
-          : timings.promptTokens / counted,
-        decodeMs,
-        outputTokens: tally.outputTokens,
-        cut: tally.cut,
-        loadTimeMs: wasWarm ? null : this.#loadTime(offer.model),
-        serviceMs: took,
-        contentEvents: tally.contentEvents,
         sampled,
-      },
+        loadTimeMs: offer.state.kind === "warm"
+          ? null
+          : this.#loadTime(offer.model),
+      }),
       offer,
       this.#options.speed ?? null,
       nowMs,
     );
-    if (!isText || !tally.hasContent) return;
+    const { tally } = meter;
+    if (!decodes(attempt.request.capability) || !tally.hasContent) return;
     this.#lengths.observe(
       offer.model,
       tally.outputTokens,
@@ -440,15 +418,6 @@ const WARM = { kind: "warm", loadTimeMs: null } as const;
 /** Two entry nodes may use the same tag for different people. */
 function clientOf(attempt: Attempt): string {
   return `${attempt.entry} ${attempt.request.client}`;
-}
-
-function workOf(attempt: Attempt): Work {
-  return {
-    capability: attempt.request.capability,
-    promptTokens: attempt.request.promptTokens,
-    outputTokens: attempt.expectedOutputTokens,
-    cachedTokens: attempt.cachedTokens ?? 0,
-  };
 }
 
 function refused(
