@@ -12,30 +12,28 @@ import type { Platform } from "@covey/core/platform";
  *
  * @throws {Fault} Where the action makes no sense there.
  */
-export function actAlone(
+export async function actAlone(
   action: ClusterAction,
   _body: JsonObject,
   _host: Host,
-  _platform: Platform,
-  _signal: AbortSignal,
+  platform: Platform,
+  signal: AbortSignal,
 ): Promise<JsonValue> {
   switch (action) {
     case "audit":
-      return Promise.resolve({ events: [] });
-    case "doctor":
-      return Promise.reject(
-        new Fault("not_implemented", "Covey does not implement doctor yet"),
-      );
+      return { events: [] };
+    case "doctor": {
+      const { consult } = await import("./doctor/consult.ts");
+      return await consult({ state: "none" }, platform, signal);
+    }
     case "door":
     case "invite":
     case "join":
     case "leave":
     case "remove":
-      return Promise.reject(
-        new Fault(
-          "invalid_request",
-          "This node is in no cluster; `covey invite` founds one, `covey join` or COVEY_CLUSTER_SECRET joins one",
-        ),
+      throw new Fault(
+        "invalid_request",
+        "This node is in no cluster; `covey invite` founds one, `covey join` or COVEY_CLUSTER_SECRET joins one",
       );
     default:
       return action satisfies never;

@@ -14,6 +14,7 @@ import { AuditLog } from "./audit/audit_log.ts";
 import type { MachineFacts } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
+import type { Patient } from "./doctor/consult.ts";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
 
 /** Longest time that stopping may take. */
@@ -156,8 +157,10 @@ class BackgroundCluster implements Cluster {
     switch (action) {
       case "audit":
         return { events: this.#audit.list() };
-      case "doctor":
-        throw new Fault("not_implemented", "Covey does not implement it yet");
+      case "doctor": {
+        const { consult } = await import("./doctor/consult.ts");
+        return await consult(this.#patient(), this.#platform, signal);
+      }
       case "invite":
         return await this.#invite(body);
       case "join":
@@ -195,6 +198,13 @@ class BackgroundCluster implements Cluster {
   async #stop(): Promise<void> {
     await this.#coming;
     await this.#running?.[Symbol.asyncDispose]();
+  }
+
+  #patient(): Patient {
+    if (this.#running !== null) return this.#running.patient();
+    return this.#problem === null
+      ? { state: "none" }
+      : { state: "failed", reason: this.#problem };
   }
 
   /** The running cluster, for actions that need one. */

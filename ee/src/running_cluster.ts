@@ -4,6 +4,7 @@ import type { ActionMeans } from "./actions/action_means.ts";
 import type { AuditLog } from "./audit/audit_log.ts";
 import { ClusterGate } from "./cluster_gate.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
+import type { Patient } from "./doctor/consult.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
 import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
@@ -22,11 +23,10 @@ import { Peers } from "./membership/peers.ts";
 import { fetchStatus } from "./membership/status_call.ts";
 import type { SecretRing } from "./membership/secret_ring.ts";
 import type { StatusMessage } from "./membership/status_message.ts";
-import { createLocalPorts } from "./ssh/local_port.ts";
-import type { SshPeer } from "./ssh/ssh_command.ts";
-import { SshTunnels } from "./ssh/ssh_tunnels.ts";
+import type { SshTunnels } from "./ssh/ssh_tunnels.ts";
 import { LinkAnswers } from "./link_answers.ts";
 import { enginesInReach, viewMembers } from "./member_views.ts";
+import { reachNamedPeers } from "./named_peers.ts";
 import { isWildcard, Whereabouts } from "./whereabouts.ts";
 
 /** Starts discovery; tests put another one in its place. */
@@ -122,8 +122,7 @@ export class RunningCluster implements AsyncDisposable {
     this.#places = new Whereabouts({
       config: host.config,
       port: () => this.#port,
-      interfaces: () => this.#interfaces(),
-      usedInterfaces: () => this.#interfaces("used"),
+      interfaces: () => this.#discovery?.interfaces() ?? [],
       callbackPort: (address) => this.#tunnels?.callbackPort(address),
       isMember: (keyHash) => this.#membership.memberOf(keyHash) !== undefined,
     });
@@ -263,6 +262,24 @@ export class RunningCluster implements AsyncDisposable {
     };
   }
 
+  /** What the doctor may touch. */
+  patient(): Extract<Patient, { state: "running" }> {
+    return {
+      state: "running",
+      means: {
+        credentials: this.#options.identity,
+        linkHost: this.#options.host.config.linkHost,
+        linkPort: this.#port,
+        peers: this.#peers.list(),
+        outsiders: this.#dialer.failed(),
+        places: this.#places,
+        discovery: this.#discovery,
+        tunnels: this.#tunnels,
+        question: (keyHash) => this.#question(keyHash),
+      },
+    };
+  }
+
   /** Close everything, and keep nothing of this cluster. */
   async forget(): Promise<void> {
     await this[Symbol.asyncDispose]();
@@ -306,14 +323,14 @@ export class RunningCluster implements AsyncDisposable {
     this.#stack.use(this.#peers);
     this.#stack.use(this.#dialer);
     this.#follow();
-    const sshPeers: SshPeer[] = [];
-    for (const peer of config.peers) {
-      if (peer.kind === "ssh") sshPeers.push(peer);
-      else {
-        this.#dialer.add(`static ${formatAddress(peer)}`, "static", [peer]);
-      }
-    }
-    this.#openTunnels(sshPeers);
+    this.#tunnels = this.#stack.use(
+      reachNamedPeers({
+        host,
+        platform,
+        places: this.#places,
+        dialer: this.#dialer,
+      }),
+    );
     this.#discovery = this.#stack.use(
       await discover({
         // A link bound to one address is announced where that address is.
@@ -327,32 +344,6 @@ export class RunningCluster implements AsyncDisposable {
         onSighting: (sighting) => this.#onSighting(sighting),
       }),
     );
-  }
-
-  #openTunnels(peers: readonly SshPeer[]): void {
-    const { host, platform } = this.#options;
-    if (peers.length === 0) return;
-    this.#tunnels = this.#stack.use(
-      new SshTunnels(peers, {
-        ownLink: this.#places.ownLink(),
-        clock: platform.clock,
-        log: host.log.child("ssh"),
-        processes: platform.processes,
-        ports: createLocalPorts(),
-        env: host.toolEnv ?? {},
-        onUp: (name, address) => this.#dialer.add(name, "static", [address]),
-        onDown: (name, address) => {
-          this.#dialer.drop(name);
-          this.#places.book.closeTunnel(address);
-        },
-      }),
-    );
-  }
-
-  #interfaces(use?: "used") {
-    return (this.#discovery?.interfaces() ?? [])
-      .filter((one) => use === undefined || one.use === use)
-      .map(({ one }) => one);
   }
 
   #onSighting(sighting: Sighting): void {

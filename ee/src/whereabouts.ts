@@ -1,5 +1,5 @@
 import type { Host } from "@covey/core/domain";
-import type { NetworkInterface } from "./discovery/mod.ts";
+import type { InterfaceUse } from "./discovery/mod.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
 import {
   formatAddress,
@@ -7,6 +7,7 @@ import {
   type LinkAddress,
   normalHost,
 } from "./link/link_address.ts";
+import { parseAddress } from "./link/parse_address.ts";
 import type { LinkCaller, StatusQuery } from "./link/link_server.ts";
 import { AddressBook } from "./membership/address_book.ts";
 import type { Peer } from "./membership/peer.ts";
@@ -20,10 +21,8 @@ export interface WhereaboutsOptions {
   readonly config: Host["config"];
   /** Port of this node's link. */
   port(): number;
-  /** All interfaces of this machine. */
-  interfaces(): readonly NetworkInterface[];
-  /** Interfaces that discovery uses. */
-  usedInterfaces(): readonly NetworkInterface[];
+  /** All interfaces of this machine, and which discovery uses. */
+  interfaces(): readonly InterfaceUse[];
   /** As `SshTunnels.callbackPort`. */
   callbackPort(address: LinkAddress): number | null | undefined;
   isMember(keyHash: KeyHash): boolean;
@@ -55,20 +54,30 @@ export class Whereabouts {
     }
     const bare = plain.split("%")[0] ?? plain;
     return config.advertise.includes(bare) ||
-      interfaces().some(({ addresses }) =>
+      interfaces().some(({ one: { addresses } }) =>
         addresses.some(({ address }) => address === bare)
       );
   }
 
+  /**
+   * Whether this node's own link is at an address somebody else names.
+   *
+   * @param text `host:port`.
+   */
+  isOwnText(text: string): boolean {
+    const address = parseAddress(text);
+    return address !== undefined && this.isOwn(address);
+  }
+
   /** Where others reach this node's link, as it shows itself. */
   own(): readonly string[] {
-    const { config, port, usedInterfaces } = this.#options;
+    const { config, interfaces, port } = this.#options;
     const hosts = config.advertise.length > 0
       ? config.advertise
       : isWildcard(config.linkHost)
-      ? usedInterfaces().flatMap(({ addresses }) =>
-        addresses.map(({ address }) => address)
-      ).filter((host) => !/^fe[89ab]/i.test(host))
+      ? interfaces().filter(({ use }) => use === "used")
+        .flatMap(({ one }) => one.addresses.map(({ address }) => address))
+        .filter((host) => !/^fe[89ab]/i.test(host))
       : [config.linkHost];
     return [...new Set(hosts)].map((host) =>
       formatAddress({ host, port: port() })

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Command } from "@covey/core/cli";
+import { doctorCommand } from "./doctor.ts";
 import { doorCommand } from "./door.ts";
 import { identityCommand } from "./identity.ts";
 import { inviteCommand } from "./invite.ts";
@@ -19,6 +20,7 @@ export const CLUSTER_COMMANDS: readonly Command[] = [
   leaveCommand,
   removeCommand,
   doorCommand,
+  doctorCommand,
   identityCommand,
   createLicenceCommand(),
 ];

@@ -17,7 +17,7 @@ export type {
   InterfaceUse,
   NetworkInterface,
 } from "./net/interface.ts";
-export { chooseInterfaces, explainChoice } from "./net/interface.ts";
+export { chooseInterfaces, explainChoice, isOnLink } from "./net/interface.ts";
 export {
   createDenoInterfaces,
   type ListedAddress,

@@ -23,8 +23,8 @@ export interface DialResult {
   /** `host:port`; empty where there was none to dial. */
   readonly address: string;
   readonly outcome: DialOutcome;
-  /** What went wrong, in words; empty where nothing did. */
-  readonly message: string;
+  /** The system's word for what went wrong, for example `EHOSTUNREACH`, or null. */
+  readonly code: string | null;
 }
 
 /** What a member says after it was asked to dial back. */
@@ -45,20 +45,16 @@ export interface DialMeans {
  * Dial one address and check which key answers.
  *
  * @param address Where, or null where none is known.
- * @param expected The key that must answer.
+ * @param expected The key that must answer, or null for any.
  */
 export async function tryDial(
   address: LinkAddress | null,
-  expected: KeyHash,
+  expected: KeyHash | null,
   { clock, credentials }: DialMeans,
   signal: AbortSignal,
 ): Promise<DialResult> {
   if (address === null) {
-    return {
-      address: "",
-      outcome: "unreachable",
-      message: "No address to dial is known",
-    };
+    return { address: "", outcome: "unreachable", code: null };
   }
   const text = formatAddress(address);
   try {
@@ -70,15 +66,13 @@ export async function tryDial(
       signal,
     });
     socket.destroy();
-    return { address: text, outcome: "met", message: "" };
+    return { address: text, outcome: "met", code: null };
   } catch (error) {
     signal.throwIfAborted();
-    const cause = error instanceof Error ? codeOf(error.cause) : "";
     return {
       address: text,
       outcome: error instanceof LinkError ? error.problem : "unreachable",
-      message: (error instanceof Error ? error.message : String(error)) +
-        (cause === "" ? "" : ` (${cause})`),
+      code: error instanceof Error ? codeOf(error.cause) : null,
     };
   }
 }
@@ -109,8 +103,9 @@ const answerSchema = z.object({
       "timeout",
       "broken",
       "protocol",
+      "copy",
     ]),
-    message: z.string().max(500),
+    code: z.string().max(40).nullable().default(null),
   }),
   nowMs: z.number(),
 });
@@ -150,9 +145,9 @@ export async function askCallBack(
   };
 }
 
-function codeOf(cause: unknown): string {
+function codeOf(cause: unknown): string | null {
   return cause instanceof Error && "code" in cause &&
       typeof cause.code === "string"
     ? cause.code
-    : "";
+    : null;
 }

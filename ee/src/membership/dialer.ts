@@ -29,6 +29,15 @@ export interface Met {
   readonly channel: MemberChannel;
 }
 
+/** Somebody who was dialled and is no member yet. */
+export interface FailedDial {
+  readonly name: string;
+  readonly kind: "sighting" | "static";
+  readonly addresses: readonly LinkAddress[];
+  /** How it ended: without a connection, or with the admission. */
+  readonly problem: string;
+}
+
 /** What the dialer asks of the rest of the cluster. */
 export interface DialerOptions {
   readonly own: KeyHash;
@@ -59,6 +68,8 @@ export class Dialer implements AsyncDisposable {
   readonly #options: DialerOptions;
   readonly #targets = new Map<string, DialTarget>();
   readonly #dialledMs = new Map<string, number>();
+  /** How the last dial of a target failed. */
+  readonly #failed = new Map<string, string>();
   readonly #running = new Set<Promise<void>>();
   readonly #life = new AbortController();
   #timer: Disposable | null = null;
@@ -92,6 +103,17 @@ export class Dialer implements AsyncDisposable {
   /** Forget a target; a dial that runs ends by itself. */
   drop(name: string): void {
     this.#targets.delete(name);
+    this.#failed.delete(name);
+  }
+
+  /** Those whose last dial failed: seen or named, and no members yet. */
+  failed(): readonly FailedDial[] {
+    return [...this.#failed].flatMap(([name, problem]) => {
+      const target = this.#targets.get(name);
+      if (target === undefined) return [];
+      const { addresses, kind } = target;
+      return [{ name, kind, addresses, problem }];
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -138,6 +160,8 @@ export class Dialer implements AsyncDisposable {
     });
     const now = this.#targets.get(target.name);
     if (now === undefined) return;
+    if (problem === "self") this.#failed.delete(target.name);
+    else this.#failed.set(target.name, problem);
     const nowMs = clock.monotonic();
     const text = describeTarget(target);
     const retry = scheduleAdmission(

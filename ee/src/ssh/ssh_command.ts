@@ -21,9 +21,11 @@ const WORD = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/;
  * its own standard input ends, as it does when the node goes, however it went.
  */
 const KEEPER =
-  'exec 3<&0; "$@" </dev/null 3<&- & ssh=$!; trap "kill $ssh" TERM; ' +
-  '{ read -r _ <&3; kill "$ssh"; } >/dev/null 2>&1 & watch=$!; ' +
-  'wait "$ssh"; code=$?; kill "$watch" 2>/dev/null; exit "$code"';
+  `ssh= end=; trap 'end=1; [ -z "$ssh" ] || kill "$ssh"' TERM; exec 3<&0; ` +
+  '"$@" </dev/null 3<&- & ssh=$!; [ -z "$end" ] || kill "$ssh"; ' +
+  // A signal may be lost on a process that is about to become another one.
+  '{ read -r _ <&3; while kill "$ssh"; do sleep 1; done; } >/dev/null 2>&1 & ' +
+  'watch=$!; wait "$ssh"; code=$?; kill "$watch" 2>/dev/null; exit "$code"';
 
 /**
  * Name a peer as people do.

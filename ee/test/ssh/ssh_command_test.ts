@@ -86,19 +86,22 @@ Deno.test("buildSshCommand's ssh ends when the node is gone, and hands its exit 
   const keeper = buildSshCommand(PEER, ENDS).slice(0, 4);
   const { spawn } = createDenoProcesses([]);
   const env = { PATH: "/usr/bin:/bin" };
+  const stays = "echo up; exec sleep 600";
   for (
-    const { program, end, code } of [
-      { program: ["sleep", "600"], end: "stdin", code: 143 },
-      { program: ["sleep", "600"], end: "SIGTERM", code: 143 },
-      { program: ["sh", "-c", "exit 7"], end: "itself", code: 7 },
+    const { script, end, code } of [
+      { script: stays, end: "stdin", code: 143 },
+      { script: stays, end: "SIGTERM", code: 143 },
+      { script: "echo up; exit 7", end: "itself", code: 7 },
     ]
   ) {
-    const child = spawn({ command: [...keeper, ...program], env });
+    const child = spawn({ command: [...keeper, "sh", "-c", script], env });
+    const said = child.stdout.getReader();
+    await said.read();
     if (end === "stdin") await child.stdin.close();
     if (end === "SIGTERM") child.kill(end);
     const [status] = await Promise.all([
       child.exited,
-      new Response(child.stdout).bytes(),
+      said.read(),
       new Response(child.stderr).bytes(),
     ]);
     if (end !== "stdin") await child.stdin.close().catch(() => {});
