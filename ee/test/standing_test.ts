@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { issueLicence } from "../../scripts/licence/issue.ts";
-import { makeIssuerKey } from "../../scripts/licence/make_key.ts";
 import { FakeLan, namesOf, TestNode } from "./cluster_fixture.ts";
+import { makeIssuer } from "./licence/issuer.ts";
 import { nodeIdOf } from "./link/link_fixture.ts";
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
@@ -47,11 +46,13 @@ Deno.test("a controller takes no seat and is given no work, and gives it", async
 });
 
 Deno.test("a member's licence seats a third node, and the refused one shows why until then", async () => {
-  const issuer = await makeIssuerKey();
-  const licence = await issueLicence(
-    { id: "L-3", holder: "Lab", maxClusterNodes: 3, notAfter: null },
-    issuer.privateKeyPem,
-  );
+  const issuer = await makeIssuer();
+  const licence = await issuer.issue({
+    id: "L-3",
+    holder: "Lab",
+    maxClusterNodes: 3,
+    notAfter: null,
+  });
   const lan = new FakeLan();
   const licensed = { licence, licenceKeys: [issuer.publicKey] };
   const one = new TestNode(1, lan, licensed);

@@ -79,9 +79,9 @@ export const ZONES: readonly Zone[] = [
   {
     name: "ee cli",
     holds: ["ee/src/cli/"],
-    values: ["domain", "cli"],
+    values: ["domain", "platform", "cli", "ee"],
     why:
-      "the cluster's commands are the core's kind of command, and ask the node",
+      "the cluster's commands are the core's kind of command; most ask the node, some do their work while none runs",
   },
   {
     name: "ee",
@@ -148,6 +148,7 @@ export const ZONES: readonly Zone[] = [
       "core surface",
       "core edge",
       "ee",
+      "ee cli",
       "ee edge",
       "manifest",
     ],

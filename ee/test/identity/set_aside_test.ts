@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { NodeId } from "@covey/core/domain";
 import { createSeededEntropy, MemoryFiles } from "@covey/core/platform";
-import { createFakeContext } from "../../../test/cli/fake_context.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { identityCommand } from "../../src/cli/identity.ts";
 import type { MachineFacts } from "../../src/identity/machine_facts.ts";
 import { loadIdentity } from "../../src/identity/node_identity.ts";
+import { createOfflineContext } from "../cli/offline_context.ts";
 import { settleIdentity } from "../../src/identity/set_aside.ts";
 
 const NODE_ID = "6b0a1c2e-0000-4000-8000-00000000000a" as NodeId;
@@ -96,7 +96,7 @@ Deno.test("loadIdentity keeps the machine beside an older file's key, and the ke
 
 Deno.test("covey identity reset wants --yes and no running node, and puts all aside", async () => {
   const { files } = await foundedFolder();
-  const context = createFakeContext({}, "", files);
+  const context = createOfflineContext({ files });
   assert.equal(await identityCommand.run(["reset"], context), 2);
   assert.match(context.err.at(-1) ?? "", /--yes/);
   assert.equal(await identityCommand.run(["forget", "--yes"], context), 2);

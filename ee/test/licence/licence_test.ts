@@ -1,27 +1,26 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
-import { issueLicence } from "../../../scripts/licence/issue.ts";
-import { makeIssuerKey } from "../../../scripts/licence/make_key.ts";
 import {
   checkLicence,
   isOver,
   type LicenceTerms,
   openLicence,
 } from "../../src/licence/licence.ts";
-import { createFakeContext } from "../../../test/cli/fake_context.ts";
 import { createLicenceCommand } from "../../src/cli/licence.ts";
+import { createOfflineContext } from "../cli/offline_context.ts";
+import { makeIssuer } from "./issuer.ts";
 import { LICENCE_KEYS } from "../../src/licence/licence_keys.ts";
 
-const ISSUER = await makeIssuerKey();
-const OTHER = await makeIssuerKey();
+const ISSUER = await makeIssuer();
+const OTHER = await makeIssuer();
 const TERMS: LicenceTerms = {
   id: "L-2031",
   holder: "Example Lab",
   maxClusterNodes: 5,
   notAfter: "2031-01-31",
 };
-const LICENCE = await issueLicence(TERMS, ISSUER.privateKeyPem);
+const LICENCE = await ISSUER.issue(TERMS);
 
 Deno.test("checkLicence reads what an issuer in the list has signed", async () => {
   assert.deepEqual(
@@ -36,10 +35,11 @@ Deno.test("checkLicence reads what an issuer in the list has signed", async () =
       },
     },
   );
-  const free = await issueLicence(
-    { ...TERMS, maxClusterNodes: null, notAfter: null },
-    ISSUER.privateKeyPem,
-  );
+  const free = await ISSUER.issue({
+    ...TERMS,
+    maxClusterNodes: null,
+    notAfter: null,
+  });
   const result = await checkLicence(free, [ISSUER.publicKey]);
   assert.ok(result.kind === "licence");
   assert.equal(result.licence.maxClusterNodes, null);
@@ -107,7 +107,7 @@ Deno.test("a signed text with hostile terms is refused", async () => {
   ];
   for (const change of wrong) {
     await assert.rejects(
-      issueLicence({ ...TERMS, ...change }, ISSUER.privateKeyPem),
+      ISSUER.issue({ ...TERMS, ...change }),
       RangeError,
       JSON.stringify(change),
     );
@@ -141,7 +141,7 @@ Deno.test("the keys of the build are well formed and none is a test's", async ()
 Deno.test("covey licence says what the configured licence is worth", async () => {
   const command = createLicenceCommand([ISSUER.publicKey]);
   const run = async (licence: string | null, ...args: string[]) => {
-    const context = createFakeContext({}, "", undefined, licence);
+    const context = createOfflineContext({ licence });
     const code = await command.run(args, context);
     return { code, said: [...context.out, ...context.err].join("\n") };
   };
