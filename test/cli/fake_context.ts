@@ -19,14 +19,12 @@ export interface FakeContext extends CliContext {
  *
  * @param replies Answers by path, or by method and path for what is sent; any other path is unreachable.
  * @param input What is typed.
- * @param licence What COVEY_LICENCE holds.
  * @param files What lies on disk; the data folder is `/data`.
  */
 export function createFakeContext(
   replies: Readonly<Record<string, ApiReply>> = {},
   input = "",
   files: Files = new MemoryFiles(),
-  licence: string | null = null,
 ): FakeContext {
   const out: string[] = [];
   const err: string[] = [];
@@ -57,7 +55,7 @@ export function createFakeContext(
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
     nowMs: () => 0,
     dataFolder: () =>
-      Promise.resolve({ kind: "folder", path: "/data", files, licence }),
+      Promise.resolve({ kind: "folder", path: "/data", files, licence: null }),
     readInput: () => Promise.resolve(input),
   };
 }
