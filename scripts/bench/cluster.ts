@@ -57,11 +57,11 @@ const TOKENS = 128;
 const INPUTS = 32;
 const EQUAL: Variant = { pair: "equal", speed: 1, routing: "balanced" };
 const FULL: Extent = {
-  decodePerSecond: 500,
-  prefillPerSecond: 4000,
+  decodePerSecond: 800,
+  prefillPerSecond: 8000,
   textAt: [1, 2, 4, 8],
   embeddingsAt: [1, 2, 4, 8, 16, 32],
-  textJobs: [24, 64],
+  textJobs: [16, 64],
   embeddingJobs: 32,
   variants: [
     EQUAL,
@@ -72,6 +72,7 @@ const FULL: Extent = {
 const QUICK: Extent = {
   ...FULL,
   decodePerSecond: 640,
+  prefillPerSecond: 4000,
   textAt: [1, 8],
   embeddingsAt: [1, 8],
   textJobs: [10, 64],

@@ -18,7 +18,10 @@ import {
 const node = parseNodeId("00000000-0000-4000-8000-000000000001");
 if (node === undefined) throw new RangeError("No node id");
 const engine = createSimulatedEngine({
-  config: JSON.parse(Deno.args[0] ?? "{}"),
+  config: {
+    faults: { errorRate: 0, stallMs: 0, dieAfterTokens: null },
+    ...JSON.parse(Deno.args[0] ?? "{}"),
+  },
   clock: createSystemClock(),
   entropy: createSeededEntropy(1),
   node,

@@ -132,7 +132,7 @@ export function scenario(
     arrivals: { kind: "open", load: 0.8 },
     lengths: HEAVY,
     learnsLengths: false,
-    jobs: 3000,
+    jobs: 2000,
     noise: 0.1,
     priorError: 0.1,
     pollMs: 2000,

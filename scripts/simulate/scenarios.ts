@@ -101,7 +101,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       }),
     ],
-    { arrivals: { kind: "open", load: 0.5 }, lengths: FIXED, jobs: 6000 },
+    { arrivals: { kind: "open", load: 0.5 }, lengths: FIXED, jobs: 4000 },
   ),
   scenario(
     "fast_failing",
@@ -164,7 +164,7 @@ export const SCENARIOS: readonly Scenario[] = [
       (_, n) =>
         node(`n${n}`, [3.3, 1.3, 0.4, 0.1][n % 4] ?? 1, { isEntry: n < 2 }),
     ),
-    { arrivals: { kind: "open", load: 0.7 }, jobs: 2000, pollMs: 10_000 },
+    { arrivals: { kind: "open", load: 0.7 }, jobs: 600, pollMs: 10_000 },
   ),
 ];
 
