@@ -4,6 +4,7 @@ export interface ListedMember {
   readonly name: string;
   readonly self: boolean;
   readonly health: string;
+  readonly addresses: readonly string[];
 }
 
 /**

@@ -11,6 +11,7 @@ import type { LinkCredentials } from "./dial.ts";
 import { formatAddress, normalHost } from "./link_address.ts";
 import { BOOT_HEADER } from "./member_channel.ts";
 import { readBody } from "./read_body.ts";
+import { TurnedAwayLog } from "./turned_away_log.ts";
 import { type Visit, VisitorGate } from "./visitor_gate.ts";
 import { Withdrawable, withdrawnAttempt } from "./withdraw_call.ts";
 import { WireError } from "./wire_error.ts";
@@ -100,6 +101,7 @@ export class LinkServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #options: LinkServerOptions;
   readonly #gate: VisitorGate;
+  readonly #turnedAway: TurnedAwayLog;
   readonly #sockets = new Map<string, Socket>();
   readonly #visits = new Map<string, Visit>();
   readonly #keys = new WeakMap<Socket, KeyHash>();
@@ -140,6 +142,7 @@ export class LinkServer implements AsyncDisposable {
     this.#server = server;
     this.#options = options;
     this.#gate = new VisitorGate(options.clock);
+    this.#turnedAway = new TurnedAwayLog(options.log);
     this.port = (server.address() as AddressInfo).port;
     server.on(
       "error",
@@ -148,7 +151,14 @@ export class LinkServer implements AsyncDisposable {
           error: error.message,
         }),
     );
-    server.on("connection", (socket) => this.#enter(socket as Socket));
+    // Before TLS hears of it: what it once began for a connection it keeps
+    // until the handshake's time is up, however soon the connection ends.
+    const emit = server.emit.bind(server);
+    server.emit = (event: string | symbol, ...values: unknown[]): boolean => {
+      const [socket] = values;
+      if (event === "connection" && !this.#enter(socket as Socket)) return true;
+      return Reflect.apply(emit, server, [event, ...values]);
+    };
     server.on("secureConnection", (socket) => this.#greet(socket));
     server.on("clientError", (_error, socket) => socket.destroy());
     server.on("request", (request, response) => {
@@ -184,15 +194,16 @@ export class LinkServer implements AsyncDisposable {
     await closed;
   }
 
-  #enter(socket: Socket): void {
+  /** Returns false when there is no room for it, and it was closed. */
+  #enter(socket: Socket): boolean {
     const key = nameOf(socket);
     const address = normalHost(socket.remoteAddress ?? "");
     const visit = this.#gate.enter(address, () => {
       (this.#sockets.get(key) ?? socket).destroy();
     });
     if (visit === undefined) {
-      socket.destroy();
-      return;
+      this.#turnAway(socket, address);
+      return false;
     }
     this.#sockets.set(key, socket);
     this.#visits.set(key, visit);
@@ -201,6 +212,7 @@ export class LinkServer implements AsyncDisposable {
       this.#visits.delete(key);
       this.#sockets.delete(key);
     });
+    return true;
   }
 
   #greet(socket: TLSSocket): void {
@@ -214,7 +226,14 @@ export class LinkServer implements AsyncDisposable {
     const keyHash = this.#keyOf(socket);
     if (keyHash !== undefined && this.#options.member(keyHash) !== undefined) {
       visit.becomeMember();
-    } else if (!visit.becomeStranger()) socket.destroy();
+    } else if (!visit.becomeStranger()) {
+      this.#turnAway(socket, normalHost(socket.remoteAddress ?? ""));
+    }
+  }
+
+  #turnAway(socket: Socket, address: string): void {
+    socket.destroy();
+    this.#turnedAway.note(address, this.#options.clock.monotonic());
   }
 
   async #handle(

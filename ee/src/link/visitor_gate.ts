@@ -1,13 +1,22 @@
 import type { Clock } from "@covey/core/platform";
+import { BrokenHandshakes } from "./broken_handshakes.ts";
 
 /** Most connections of strangers at once. */
 const MOST_STRANGERS = 64;
 /** Most connections of strangers from one address. */
 const MOST_PER_ADDRESS = 4;
+/**
+ * Most connections from members' addresses that have not shown a key yet: half
+ * of all there may be, so that who shares an address with one can not take all.
+ */
+const MOST_UNPROVED = 256;
 /** How long a stranger's connection may last. */
 const STRANGER_LIFE_MS = 10_000;
 /** Most addresses remembered as members'. */
 const MOST_KNOWN_ADDRESSES = 512;
+/** Most handshakes broken off of late from an address of strangers, and from a member's. */
+const MOST_BROKEN = 16;
+const MOST_BROKEN_AT_MEMBER = 64;
 
 /** One connection, from its first packet on. */
 export interface Visit extends Disposable {
@@ -30,7 +39,9 @@ export class VisitorGate {
   readonly #clock: Clock;
   readonly #counts = new Map<string, number>();
   readonly #knownAddresses = new Set<string>();
+  readonly #broken = new BrokenHandshakes();
   #total = 0;
+  #unproved = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -49,35 +60,64 @@ export class VisitorGate {
    * @returns The visit, to be disposed of when the connection ends; undefined when it must go at once.
    */
   enter(address: string, expel: () => void): Visit | undefined {
-    let counted = false;
-    const uncount = () => {
-      if (!counted) return;
-      counted = false;
-      this.#leave(address);
+    const isKnown = this.#knownAddresses.has(address);
+    if (!this.#hasRoom(address, isKnown)) return undefined;
+    let isProved = false;
+    let isCounted = !isKnown;
+    if (isKnown) this.#unproved++;
+    else this.#take(address);
+    const prove = () => {
+      if (!isProved && isKnown) this.#unproved--;
+      isProved = true;
     };
-    const count = () => counted ||= this.#take(address);
-    if (!this.#knownAddresses.has(address) && !count()) return undefined;
+    const uncount = () => {
+      if (isCounted) this.#leave(address);
+      isCounted = false;
+    };
     const timer = this.#clock.after(STRANGER_LIFE_MS, expel);
     return {
       becomeMember: () => {
+        prove();
         uncount();
         timer[Symbol.dispose]();
         this.#know(address);
       },
-      becomeStranger: count,
+      becomeStranger: () => {
+        prove();
+        if (isCounted) return true;
+        if (this.#isFull(address)) return false;
+        isCounted = true;
+        this.#take(address);
+        return true;
+      },
       [Symbol.dispose]: () => {
+        if (!isProved) this.#broken.add(address, this.#clock.monotonic());
+        prove();
         uncount();
         timer[Symbol.dispose]();
       },
     };
   }
 
-  #take(address: string): boolean {
-    const here = this.#counts.get(address) ?? 0;
-    if (this.#total >= MOST_STRANGERS || here >= MOST_PER_ADDRESS) return false;
-    this.#counts.set(address, here + 1);
+  #hasRoom(address: string, isKnown: boolean): boolean {
+    const { here, total } = this.#broken.count(
+      address,
+      this.#clock.monotonic(),
+    );
+    return isKnown
+      ? this.#unproved < MOST_UNPROVED && here < MOST_BROKEN_AT_MEMBER
+      : !this.#isFull(address) && here < MOST_BROKEN &&
+        total < MOST_UNPROVED;
+  }
+
+  #isFull(address: string): boolean {
+    return this.#total >= MOST_STRANGERS ||
+      (this.#counts.get(address) ?? 0) >= MOST_PER_ADDRESS;
+  }
+
+  #take(address: string): void {
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
     this.#total++;
-    return true;
   }
 
   #leave(address: string): void {
