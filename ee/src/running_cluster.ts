@@ -198,10 +198,8 @@ export class RunningCluster implements AsyncDisposable {
       isMember: (keyHash) =>
         this.#membership.memberOf(keyHash) !== undefined &&
         !this.#membership.wantsSeat,
-      onMember: (keyHash, address) => {
-        if (this.#tunnels?.callbackPort(address) === undefined) {
-          book.hint(keyHash, address);
-        } else book.tunnel(keyHash, address);
+      onMember: (keyHash, address, sighted) => {
+        this.#places.dialled(keyHash, address, sighted);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       onOwnKey: (met, signal) => this.#checkClone(met, signal),

@@ -127,6 +127,24 @@ export class Whereabouts {
       (this.book.tunnelsTo(keyHash).length > 0 ? null : undefined);
   }
 
+  /**
+   * Learn where a member is from a dial.
+   *
+   * @param address Where its key answered.
+   * @param sighted All addresses of the sighting that led there; may be empty.
+   */
+  dialled(
+    keyHash: KeyHash,
+    address: LinkAddress,
+    sighted: readonly LinkAddress[],
+  ): void {
+    if (this.#options.callbackPort(address) !== undefined) {
+      return this.book.tunnel(keyHash, address);
+    }
+    if (sighted.length > 0) this.book.sighted(keyHash, sighted);
+    this.book.hint(keyHash, address);
+  }
+
   /** Learn where a member is from its own question. */
   heard(
     { address, keyHash }: LinkCaller,

@@ -51,7 +51,7 @@ export const doctorCommand: Command = {
           "node",
           "running",
           reply.message,
-          "start it with `covey serve` or its service",
+          "see its service's log if it should run",
         ),
         ...await local.examineLocally(config, {
           files,

@@ -120,7 +120,10 @@ function judgeAll(
       ),
     ];
   }
-  const container = inContainer
+  const deaf = tests.length > 0 &&
+    tests.every(({ heardOthersAgoMs }) => heardOthersAgoMs === null) &&
+    used.some(({ one }) => one.kind !== "loopback");
+  const container = inContainer && deaf
     ? [
       info(
         subject,
@@ -133,8 +136,6 @@ function judgeAll(
   const near = peers.filter(({ dials }) =>
     dials.some(({ dial, onLink }) => onLink && dial.outcome === "met")
   );
-  const deaf = tests.length > 0 &&
-    tests.every(({ heardOthersAgoMs }) => heardOthersAgoMs === null);
   const silent = near.filter(({ heard, tunnelled }) => !heard && !tunnelled);
   if (!deaf || silent.length === 0) return container;
   const names = silent.map(({ name }) => name).join(", ");

@@ -70,11 +70,18 @@ export function judgeOutsider(
           "it has another secret, so it is in another cluster",
           heard ? null : "set the same COVEY_CLUSTER_SECRET on both",
         )
-        : problem(
+        : target.problem === "refused"
+        ? problem(
           name,
           "admission",
-          `reached, but not admitted (${target.problem})`,
-          "the log of this node and of that one say why; it is tried again",
+          "it knows the secret, but one of the two refuses the other",
+          "`covey members` here and there give the reason: mostly the seats of the licence, or an identity that was removed",
+        )
+        : warning(
+          name,
+          "admission",
+          `reached now, but the last try to be admitted failed (${target.problem})`,
+          "it is tried again by itself; if it stays so, see the log of that node",
         ),
     ];
   }

@@ -51,8 +51,16 @@ export interface DialerOptions {
   ): Promise<Met>;
   /** Whether a key may speak here already. */
   isMember(keyHash: KeyHash): boolean;
-  /** A member answered at an address. */
-  onMember(keyHash: KeyHash, address: LinkAddress): void;
+  /**
+   * A member answered at an address.
+   *
+   * @param sighted All addresses of the sighting that led there; empty for a static peer.
+   */
+  onMember(
+    keyHash: KeyHash,
+    address: LinkAddress,
+    sighted: readonly LinkAddress[],
+  ): void;
   /** This node's own key answered. */
   onOwnKey(met: Met, signal: AbortSignal): Promise<void>;
   /** Ask for admission, and take the peer in when it comes. */
@@ -188,6 +196,7 @@ export class Dialer implements AsyncDisposable {
     const met = await dial(target.addresses, signal);
     using channel = met.channel;
     const { keyHash } = channel;
+    const sighted = target.kind === "sighting" ? target.addresses : [];
     if (keyHash === own) {
       await onOwnKey(met, signal);
       return "self";
@@ -198,14 +207,14 @@ export class Dialer implements AsyncDisposable {
       await clock.sleep(YIELD_MS, signal);
     }
     if (isMember(keyHash)) {
-      onMember(keyHash, met.address);
+      onMember(keyHash, met.address, sighted);
       return "self";
     }
     const outcome = await admit(met, signal);
     const fields = { address: formatAddress(met.address), keyHash };
     switch (outcome.kind) {
       case "admitted":
-        onMember(keyHash, met.address);
+        onMember(keyHash, met.address, sighted);
         return "self";
       case "refused":
         log.warn("This node was refused by a cluster of the same secret", {
