@@ -5,11 +5,12 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { issueForTest } from "../../test/e2e/lan/licensed.ts";
 import { PROMISED, runScenario } from "../../test/e2e/lan/scenario.ts";
 
 const { values } = parseArgs({
   options: {
-    hosts: { type: "string", default: "2" },
+    hosts: { type: "string", default: "3" },
     rounds: { type: "string", default: "1" },
   },
 });
@@ -26,7 +27,7 @@ const rows: Record<string, Record<string, number>> = {
   promised: { ...PROMISED },
 };
 for (let round = 1; round <= Number(values.rounds); round++) {
-  const took = await runScenario(hosts, patient);
+  const took = await runScenario(hosts, patient, await issueForTest());
   rows[`round ${round}`] = Object.fromEntries(
     Object.entries(took).map(([what, ms]) => [what, Math.round(ms)]),
   );

@@ -1,5 +1,15 @@
+import assert from "node:assert/strict";
+import { eventually } from "../eventually.ts";
+import {
+  areHealthy,
+  makeFolder,
+  membersBecome,
+  startLanNode,
+} from "./lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
+import { issueForTest } from "./licensed.ts";
 import { PROMISED, runScenario, type ScenarioBounds } from "./scenario.ts";
+import { TestLan } from "./test_lan.ts";
 
 /** Twice what is promised: the machine that tests may be slow. */
 const BOUNDS: ScenarioBounds = {
@@ -11,9 +21,35 @@ const BOUNDS: ScenarioBounds = {
 };
 
 lanTest(
-  "two hosts form, move at once, lose and find each other, and notice a death",
+  "three licensed hosts form, move at once, lose and find one that is cut off, and notice a death",
   [],
   async () => {
-    await runScenario(2, BOUNDS);
+    await runScenario(3, BOUNDS, await issueForTest());
+  },
+);
+
+lanTest(
+  "a third host without a licence is refused with the reason on both sides, and the two go on",
+  [],
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const lan = stack.use(await TestLan.open(3));
+    const folder = await makeFolder(stack);
+    const start = async (number: number) =>
+      stack.use(await startLanNode(lan.host(number), { folder }));
+    const pair = await Promise.all([start(1), start(2)]);
+    await membersBecome("the two meet", pair, areHealthy(2), 8000);
+    const third = await start(3);
+    const refused = /"message":"This node was refused by a cluster[^\n]*licen/;
+    const refusing = /"message":"A node was not admitted[^\n]*licen/;
+    await eventually("both sides say why", () => {
+      const told = pair.map(({ process }) => process.log()).join("\n");
+      const isSo = refused.test(third.process.log()) && refusing.test(told) ||
+        // The third may be the one that was asked: then it says so itself.
+        refusing.test(third.process.log()) && refused.test(told);
+      return Promise.resolve(isSo ? true : undefined);
+    });
+    await membersBecome("the two go on", pair, areHealthy(2), 4000);
+    assert.equal((await third.members()).length, 1);
   },
 );

@@ -36,6 +36,8 @@ export interface LanNodeOptions {
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly config?: unknown;
+  /** Command line before `serve`; the checkout's own main module by default. */
+  readonly program?: readonly string[];
 }
 
 /**
@@ -59,7 +61,7 @@ export async function startLanNode(
     env: Object.fromEntries(
       Object.entries(env).filter(([, value]) => value !== ""),
     ),
-    command: host.command(...FROM_SOURCE),
+    command: host.command(...options.program ?? FROM_SOURCE),
   });
   return {
     host,

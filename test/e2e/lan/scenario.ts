@@ -7,6 +7,7 @@ import {
   type SeenMember,
   startLanNode,
 } from "./lan_node.ts";
+import type { LicensedStart } from "./licensed.ts";
 import { TestLan } from "./test_lan.ts";
 
 /** How long each thing may take. */
@@ -34,21 +35,21 @@ export const PROMISED: ScenarioBounds = {
  *
  * @param count How many hosts.
  * @param bounds When to give up waiting for each.
- * @param env What each node gets beside the secret.
+ * @param start How each node is started, where it is not as usual.
  * @returns How long each took.
  * @throws {Error} When a bound has passed.
  */
 export async function runScenario(
   count: number,
   bounds: ScenarioBounds,
-  env: Readonly<Record<string, string>> = {},
+  start: Partial<LicensedStart> = {},
 ): Promise<ScenarioBounds> {
   await using stack = new AsyncDisposableStack();
   const lan = stack.use(await TestLan.open(count));
   const folder = await makeFolder(stack);
   const nodes = await Promise.all(
     lan.hosts.map(async (host) =>
-      stack.use(await startLanNode(host, { folder, env }))
+      stack.use(await startLanNode(host, { folder, ...start }))
     ),
   );
   const whole = areHealthy(count);
