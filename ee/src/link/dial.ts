@@ -38,7 +38,7 @@ export interface DialOptions {
 /**
  * Open a connection to a peer and check its key before anything is sent.
  *
- * @throws {LinkError} `refused` when every address refused, else what the most
+ * @throws {LinkError} `refused` when every address that can be reached refused, else what the most
  *   promising one said; or the signal's reason when it was aborted.
  */
 export async function dialLink(options: DialOptions): Promise<DialledSocket> {
@@ -158,9 +158,12 @@ function asLinkError(error: unknown, address: LinkAddress): LinkError {
     : new LinkError("unreachable", `Cannot connect to ${where}`, error);
 }
 
-/** `refused` only when all did; else the failure that says most. */
+/**
+ * The failure that says most. `refused` when each address did, apart from those
+ * to which no way leads: an old network's, say, after the member has moved.
+ */
 function worstOf(failures: readonly LinkError[]): LinkError {
-  const rank = ["identity", "timeout", "broken", "unreachable", "refused"];
+  const rank = ["identity", "timeout", "broken", "refused", "unreachable"];
   const [worst] = failures.toSorted((a, b) =>
     rank.indexOf(a.problem) - rank.indexOf(b.problem)
   );

@@ -28,6 +28,8 @@ export interface ChannelOptions {
   readonly first?: DialledSocket;
   /** Called with each address at which the key answered. */
   onConnected?(address: LinkAddress): void;
+  /** Called when the member, or its machine, ends a connection that idles: it may be gone. */
+  onDropped?(): void;
 }
 
 /** One request to a member. */
@@ -58,7 +60,11 @@ export class MemberChannel implements Disposable {
     this.#options = options;
     this.#first = options.first;
     this.#address = options.first?.address ?? null;
-    this.#agent = new PinnedAgent(() => this.#dial(), options.clock);
+    this.#agent = new PinnedAgent(
+      () => this.#dial(),
+      options.clock,
+      () => options.onDropped?.(),
+    );
   }
 
   /** The address of the newest connection, or null before the first. */

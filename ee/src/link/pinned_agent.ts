@@ -20,13 +20,20 @@ export type Dial = () => Promise<DialledSocket>;
 export class PinnedAgent extends Agent {
   readonly #dial: Dial;
   readonly #clock: Clock;
+  readonly #onDropped: () => void;
   readonly #idle = new Map<Duplex, Disposable>();
   readonly #watched = new WeakSet<Duplex>();
 
-  constructor(dial: Dial, clock: Clock) {
+  /**
+   * @param dial Opens a connection.
+   * @param clock For the time that connections may idle.
+   * @param onDropped Called when an idle connection ends by the other side's will.
+   */
+  constructor(dial: Dial, clock: Clock, onDropped: () => void) {
     super({ keepAlive: true, maxSockets: MAX_SOCKETS });
     this.#dial = dial;
     this.#clock = clock;
+    this.#onDropped = onDropped;
   }
 
   override createConnection(
@@ -43,12 +50,20 @@ export class PinnedAgent extends Agent {
   override keepSocketAlive(socket: Duplex): boolean {
     if (!this.#watched.has(socket)) {
       this.#watched.add(socket);
-      socket.once("close", () => this.#rouse(socket));
+      socket.once("close", () => {
+        // Those that this side lets go are not listed as idle any more.
+        const wasIdle = this.#idle.has(socket);
+        this.#rouse(socket);
+        if (wasIdle) this.#onDropped();
+      });
     }
     this.#rouse(socket);
     this.#idle.set(
       socket,
-      this.#clock.after(IDLE_LIMIT_MS, () => socket.destroy()),
+      this.#clock.after(IDLE_LIMIT_MS, () => {
+        this.#idle.delete(socket);
+        socket.destroy();
+      }),
     );
     return true;
   }

@@ -64,6 +64,8 @@ export class Peer implements AsyncDisposable {
         book.met(row.keyHash, address);
         if (last !== book.metAt(row.keyHash)[0]) options.onMet();
       },
+      // Its process died, say: the next poll tells, so that is now.
+      onDropped: () => this.monitor.pollNow(),
     });
     this.monitor = new PeerMonitor({
       clock,

@@ -352,3 +352,28 @@ Deno.test("LinkServer sees no member in a connection whose certificate is anothe
   });
   assert.notEqual(outcome, "200");
 });
+
+Deno.test("MemberChannel says at once when the member ends a connection that idles, and not when it does so itself", async () => {
+  const link = await openLink(own);
+  link.members.set(member.keyHash, member.id);
+  const clock = new ManualClock();
+  const dropped = Promise.withResolvers<void>();
+  let drops = 0;
+  using channel = new MemberChannel({
+    keyHash: own.keyHash,
+    addresses: () => [{ host: "127.0.0.1", port: link.server.port }],
+    credentials: member,
+    clock,
+    onDropped() {
+      drops++;
+      dropped.resolve();
+    },
+  });
+  await ask(channel, STATUS_PATH);
+  await clock.advance(60_000);
+  await ask(channel, STATUS_PATH);
+  assert.equal(drops, 0);
+  await link[Symbol.asyncDispose]();
+  await dropped.promise;
+  assert.equal(drops, 1);
+});
