@@ -33,6 +33,16 @@ const NO_PROCESSES: Processes = {
   },
 };
 
+/** A LAN on which nobody is heard. */
+export const silence: Discover = () =>
+  Promise.resolve({
+    state: () => [],
+    interfaces: () => [],
+    test: () => Promise.resolve([]),
+    refresh() {},
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
+
 /** What a whole node of a test is told. */
 export interface WholeNodeOptions {
   /** Its number, which gives its id. */

@@ -1,21 +1,10 @@
 import assert from "node:assert/strict";
 import { createDenoProcesses } from "@covey/core/platform";
-import type { Discover } from "../../src/running_cluster.ts";
-import { WholeNode } from "../lan/whole_node.ts";
+import { silence, WholeNode } from "../lan/whole_node.ts";
 import { attemptFrom, nodeIdOf } from "../link/link_fixture.ts";
 import { missingSsh, SshServer } from "./ssh_server.ts";
 
 const MISSING = missingSsh();
-
-/** A LAN on which nobody is heard. */
-const silence: Discover = () =>
-  Promise.resolve({
-    state: () => [],
-    interfaces: () => [],
-    test: () => Promise.resolve([]),
-    refresh() {},
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  });
 
 /** A worker whose link is on loopback alone, and a node that reaches it over ssh. */
 async function openPair(server: SshServer) {
