@@ -1,13 +1,9 @@
 import { Fault } from "../domain/mod.ts";
-import { BODY_BOUNDS, type BodyBounds } from "./body.ts";
+import { boundsOf } from "./body_handler.ts";
 import type { ApiOptions, Handler } from "./context.ts";
+import type { InferenceReader } from "./inference_reader.ts";
 import { readJsonObject } from "./json_body.ts";
-import { respondWith } from "./openai/answer.ts";
-import {
-  parseContinue,
-  parseConversation,
-  type RequestParser,
-} from "./openai/envelope.ts";
+import { parseContinue, parseConversation } from "./openai/envelope.ts";
 import { pinSource, settleSource } from "./request_source.ts";
 
 /**
@@ -29,14 +25,12 @@ export function createInferenceHandler(
     | "problemWith"
     | "continueStreams"
   >,
-  load: () => Promise<RequestParser>,
+  load: () => Promise<InferenceReader>,
 ): Handler {
   const { router, clock } = options;
-  const bounds: BodyBounds = {
-    ...BODY_BOUNDS,
-    limitBytes: options.bodyLimitBytes ?? BODY_BOUNDS.limitBytes,
-  };
+  const bounds = boundsOf(options);
   return async ({ request, signal, prefix, client }) => {
+    const startMs = clock.monotonic();
     const body = await readJsonObject(request, bounds, clock);
     const said = settleSource({
       body: body.source,
@@ -47,8 +41,8 @@ export function createInferenceHandler(
     const conversation = parseConversation(
       request.headers.get("x-covey-conversation"),
     );
-    const parse = await load();
-    const asked = parse(body, {
+    const read = await load();
+    const { asked, answer } = read(body, {
       source,
       conversation,
       client,
@@ -61,7 +55,10 @@ export function createInferenceHandler(
       .catch((thrown) => {
         throw explain(thrown, asked.model, options);
       });
-    return await respondWith(routed, asked, clock.now());
+    return await answer(routed, {
+      nowMs: clock.now(),
+      elapsedMs: () => clock.monotonic() - startMs,
+    });
   };
 }
 

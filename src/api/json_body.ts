@@ -6,6 +6,7 @@ import {
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { type BodyBounds, readBody } from "./body.ts";
+import { parseExactJson } from "./exact_json.ts";
 import { findJsonFlaw, jsonDepth } from "./json_error.ts";
 
 /** Deepest nesting of arrays and objects that is accepted. */
@@ -94,7 +95,7 @@ function decodeUtf8(bytes: Uint8Array): string {
 
 function parse(text: string): JsonValue {
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (error) {
     throw new Fault(
       "invalid_request",

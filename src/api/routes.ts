@@ -1,9 +1,11 @@
 import { Fault } from "../domain/mod.ts";
+import { createBodyHandler } from "./body_handler.ts";
 import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { Dialect } from "./errors.ts";
 import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
+import { inOpenAi } from "./inference_reader.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createStatusHandlers } from "./status.ts";
@@ -34,7 +36,6 @@ const NOT_BUILT: readonly string[] = [
   "/v1/conversations/{rest…}",
   "/v1/realtime",
   "/v1/realtime/{rest…}",
-  "/v1/messages",
   "/v1/messages/{rest…}",
   "/api/tags",
   "/api/show",
@@ -82,16 +83,33 @@ export function createRoutes(
   return [
     infer(
       "/v1/chat/completions",
-      async () => (await import("./openai/chat.ts")).parseChat,
+      async () => inOpenAi((await import("./openai/chat.ts")).parseChat),
     ),
     infer(
       "/v1/completions",
-      async () => (await import("./openai/completion.ts")).parseCompletion,
+      async () =>
+        inOpenAi((await import("./openai/completion.ts")).parseCompletion),
     ),
     infer(
       "/v1/embeddings",
-      async () => (await import("./openai/embedding.ts")).parseEmbedding,
+      async () =>
+        inOpenAi((await import("./openai/embedding.ts")).parseEmbedding),
     ),
+    infer(
+      "/v1/messages",
+      async () => (await import("./anthropic/messages.ts")).readMessages,
+    ),
+    {
+      method: "POST",
+      pattern: "/v1/messages/count_tokens",
+      target: {
+        scope: "infer",
+        handle: createBodyHandler(
+          options,
+          async () => (await import("./anthropic/messages.ts")).countTokens,
+        ),
+      },
+    },
     get("/v1/models", "read", status.models),
     get("/v1/models/{id…}", "read", status.model),
     get("/healthz", "open", status.alive),

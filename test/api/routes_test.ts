@@ -164,7 +164,7 @@ Deno.test("handle names what a dialect has and Covey does not, in that dialect's
   assert.equal(error.code, "not_implemented");
   assert.match(error.message, /\/v1\/responses/);
   const anthropic = await api.handle(
-    post("/cluster/v1/messages", CHAT),
+    post("/cluster/v1/messages/batches", CHAT),
     LOOPBACK,
   );
   assert.equal(anthropic.status, 501);

@@ -7,9 +7,11 @@ import {
   type RoutedAnswer,
 } from "../../domain/mod.ts";
 import { readAtMost } from "../bytes.ts";
+import { parseExactJson } from "../exact_json.ts";
 import { checkEmbeddings, expectedVectors } from "./embedding_answer.ts";
 import { engineError, retryAfterOf } from "./engine_error.ts";
 import { renameInEvents } from "./model_name.ts";
+import { seatToolCalls } from "./seat_tool_calls.ts";
 
 /** Longest whole answer: 2,048 vectors of 4,096 numbers take about 200 MB as text. */
 const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -32,58 +34,111 @@ export async function respondWith(
   request: InferenceRequest,
   nowMs: number,
 ): Promise<Response> {
-  const headers = coveyHeaders(routed);
   if (routed.status >= 400) {
-    const bytes = await readAtMost(routed.body, LONGEST_ERROR_BYTES);
-    const seconds = retryAfterOf(routed.retryAfter, nowMs);
-    if (seconds !== null) headers.set("retry-after", String(seconds));
+    const { headers, error, status } = await readRefusal(routed, nowMs);
     headers.set("content-type", "application/json");
-    return new Response(
-      JSON.stringify(engineError(routed.status, bytes ?? new Uint8Array())),
-      { status: routed.status, headers },
-    );
+    return new Response(JSON.stringify({ error }), { status, headers });
   }
   if (isEventStream(routed.contentType)) {
-    headers.set("content-type", "text/event-stream; charset=utf-8");
-    // Nobody on the way may hold events back to compress or buffer them (SSE-13).
-    headers.set("cache-control", "no-cache, no-transform");
-    headers.set("x-accel-buffering", "no");
+    const named = routed.body.pipeThrough(renameInEvents(request.model));
     return new Response(
-      routed.body.pipeThrough(renameInEvents(request.model)),
-      { status: routed.status, headers },
+      request.needs.includes("tools")
+        ? named.pipeThrough(seatToolCalls(routed.decision))
+        : named,
+      {
+        status: routed.status,
+        headers: streamHeaders(routed, "text/event-stream; charset=utf-8"),
+      },
     );
   }
+  const headers = answerHeaders(routed);
   const body = await wholeAnswer(routed, request);
   headers.set("content-type", "application/json");
   headers.set("content-length", String(body.length));
   return new Response(body, { status: routed.status, headers });
 }
 
+/** An engine's refusal, its error in OpenAI's words and safe to pass on. */
+export interface EngineRefusal {
+  readonly status: number;
+  readonly message: string;
+  readonly error: JsonObject;
+  readonly headers: Headers;
+}
+
+/**
+ * Read the error of an engine.
+ *
+ * @param routed An answer with a status of 400 or more.
+ * @param nowMs Wall-clock time, for a Retry-After that names a date.
+ * @returns What it says.
+ */
+export async function readRefusal(
+  routed: RoutedAnswer,
+  nowMs: number,
+): Promise<EngineRefusal> {
+  const headers = answerHeaders(routed);
+  const bytes = await readAtMost(routed.body, LONGEST_ERROR_BYTES);
+  const seconds = retryAfterOf(routed.retryAfter, nowMs);
+  if (seconds !== null) headers.set("retry-after", String(seconds));
+  const error = engineError(routed.status, bytes ?? new Uint8Array());
+  return {
+    status: routed.status,
+    message: typeof error.message === "string" ? error.message : "",
+    error,
+    headers,
+  };
+}
+
+/**
+ * Read a whole answer and check it.
+ *
+ * @param routed The answer.
+ * @param request What was asked.
+ * @returns The answer, naming the model as the caller did.
+ * @throws {Fault} `engine_failed` when it can not be used.
+ */
+export async function readWhole(
+  routed: RoutedAnswer,
+  request: InferenceRequest,
+): Promise<JsonObject> {
+  return settled(parseAnswer(await bytesOf(routed)), request);
+}
+
 async function wholeAnswer(
   routed: RoutedAnswer,
   request: InferenceRequest,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readAtMost(routed.body, LONGEST_ANSWER_BYTES);
-  if (bytes === undefined) {
-    throw unusable(`it is longer than ${LONGEST_ANSWER_BYTES} bytes`);
-  }
+  const bytes = await bytesOf(routed);
   const answer = parseAnswer(bytes);
-  const checked = request.capability === "embedding"
-    ? checkEmbeddings(answer, expectedVectors(request))
-    : answer;
-  const named = typeof checked.model !== "string" ||
-      checked.model === request.model
-    ? checked
-    : { ...checked, model: request.model };
+  const named = settled(answer, request);
   return named === answer
     ? new Uint8Array(bytes)
     : new TextEncoder().encode(JSON.stringify(named));
 }
 
+async function bytesOf(
+  { body }: RoutedAnswer,
+): Promise<Uint8Array> {
+  const bytes = await readAtMost(body, LONGEST_ANSWER_BYTES);
+  if (bytes !== undefined) return bytes;
+  throw unusable(`it is longer than ${LONGEST_ANSWER_BYTES} bytes`);
+}
+
+/** The very same object where nothing had to change. */
+function settled(answer: JsonObject, request: InferenceRequest): JsonObject {
+  const checked = request.capability === "embedding"
+    ? checkEmbeddings(answer, expectedVectors(request))
+    : answer;
+  return typeof checked.model !== "string" || checked.model === request.model
+    ? checked
+    : { ...checked, model: request.model };
+}
+
 function parseAnswer(bytes: Uint8Array): JsonObject {
   let value: JsonValue;
   try {
-    value = JSON.parse(new TextDecoder().decode(bytes));
+    value = parseExactJson(new TextDecoder().decode(bytes));
   } catch (error) {
     throw unusable("it is no JSON", error);
   }
@@ -99,11 +154,39 @@ function unusable(why: string, cause?: unknown): Fault {
   );
 }
 
-function isEventStream(contentType: string): boolean {
+/**
+ * Tell whether an answer is a stream of events.
+ *
+ * @param contentType Its content type.
+ */
+export function isEventStream(contentType: string): boolean {
   return contentType.trim().toLowerCase().startsWith("text/event-stream");
 }
 
-function coveyHeaders(routed: RoutedAnswer): Headers {
+/**
+ * Headers of a streamed answer.
+ *
+ * @param routed The answer.
+ * @param contentType What the client gets.
+ */
+export function streamHeaders(
+  routed: RoutedAnswer,
+  contentType: string,
+): Headers {
+  const headers = answerHeaders(routed);
+  headers.set("content-type", contentType);
+  // Nobody on the way may hold events back to compress or buffer them (SSE-13).
+  headers.set("cache-control", "no-cache, no-transform");
+  headers.set("x-accel-buffering", "no");
+  return headers;
+}
+
+/**
+ * Covey's own headers of an answer: who served it, by which decision.
+ *
+ * @param routed The answer.
+ */
+export function answerHeaders(routed: RoutedAnswer): Headers {
   const headers = new Headers({
     "x-covey-node": routed.node,
     "x-covey-decision": routed.decision,

@@ -14,22 +14,20 @@ const LONGEST_RETRY_SECONDS = 86_400;
  *
  * @param status The engine's status.
  * @param bytes The engine's body.
- * @returns The error to send on.
+ * @returns The value of OpenAI's `error`.
  */
 export function engineError(status: number, bytes: Uint8Array): JsonObject {
   const text = new TextDecoder().decode(bytes);
   const given = detailOf(parse(text), text);
   return {
-    error: {
-      message: given.message === ""
-        ? `The engine answered with status ${status}`
-        : given.message,
-      type: given.type ??
-        (status < 500 ? "invalid_request_error" : "server_error"),
-      param: given.param,
-      code: given.code,
-      origin: "engine",
-    },
+    message: given.message === ""
+      ? `The engine answered with status ${status}`
+      : given.message,
+    type: given.type ??
+      (status < 500 ? "invalid_request_error" : "server_error"),
+    param: given.param,
+    code: given.code,
+    origin: "engine",
   };
 }
 

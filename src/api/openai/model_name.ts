@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
+import { parseExactJson } from "../exact_json.ts";
 
 /** Longest line that is held back for rewriting; a longer one passes as it is. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
@@ -82,7 +83,7 @@ const NEWLINE = 0x0a;
 
 function parseEvent(data: string): JsonValue | undefined {
   try {
-    return JSON.parse(data);
+    return parseExactJson(data);
   } catch {
     // `[DONE]`, and events of several lines, name no model.
     return undefined;
