@@ -8,8 +8,8 @@ import {
 export const MOST_DIALS = 4;
 /** An address is dialled once in this time. */
 const ADDRESS_PAUSE_MS = 5000;
-/** How often a static peer is tried that could not be reached. */
-export const STATIC_PAUSE_MS = 5000;
+/** How soon a peer is tried again that could not be reached: a static one always, a sighting at first. */
+export const HASTY_PAUSE_MS = 5000;
 
 /** Somebody who may be a node of this cluster. */
 export interface DialTarget {

@@ -9,14 +9,16 @@ import type { MemberChannel } from "../link/member_channel.ts";
 import {
   describeTarget,
   type DialTarget,
+  HASTY_PAUSE_MS,
   planDials,
-  STATIC_PAUSE_MS,
 } from "./dial_plan.ts";
 
 /** Most targets remembered. */
 const MOST_TARGETS = 256;
 /** Most addresses whose last dial is remembered. */
 const MOST_ADDRESSES = 1024;
+/** Failures to reach a sighting after which it is left alone for longer. */
+const MOST_HASTY = 3;
 /** How long the one with the greater key hash lets the other begin. */
 const YIELD_MS = 500;
 /** A whole dial with its admission; the exchange itself takes at most 8 s. */
@@ -179,11 +181,13 @@ export class Dialer implements AsyncDisposable {
       nowMs,
       entropy.float(),
     );
-    const hasty = target.kind === "static" && problem === "unreachable";
+    // Who is there and could not be reached may be only just starting.
+    const hasty = problem === "unreachable" &&
+      (target.kind === "static" || retry.failures <= MOST_HASTY);
     this.#targets.set(target.name, {
       ...now,
       running: false,
-      retry: hasty ? { ...retry, notBeforeMs: nowMs + STATIC_PAUSE_MS } : retry,
+      retry: hasty ? { ...retry, notBeforeMs: nowMs + HASTY_PAUSE_MS } : retry,
     });
   }
 

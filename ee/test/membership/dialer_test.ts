@@ -120,6 +120,21 @@ Deno.test("Dialer tries a static peer every 5 s until it can be reached", async 
   assert.deepEqual(dialling.met, [keyOf(2)]);
 });
 
+Deno.test("Dialer tries a sighting that can not be reached again after 5 s, and then less and less (MDN-09)", async () => {
+  await using dialling = new Dialling(keyOf(1), null);
+  const { clock, dialer } = dialling;
+  dialer.add("a", "sighting", [HERE]);
+  await clock.advance(15_000);
+  assert.equal(dialling.dials, 4);
+  assert.deepEqual(dialer.failed().map(({ problem }) => problem), [
+    "unreachable",
+  ]);
+  await clock.advance(3_600_000);
+  assert.ok(dialling.dials < 15, String(dialling.dials));
+  dialer.drop("a");
+  assert.deepEqual(dialer.failed(), []);
+});
+
 Deno.test("Dialer takes its own key for itself and asks nobody", async () => {
   await using dialling = new Dialling(keyOf(1), keyOf(1));
   dialling.dialer.add("a", "sighting", [HERE]);

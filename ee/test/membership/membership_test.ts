@@ -219,3 +219,42 @@ Deno.test("AddressBook passes on only where the key was met, and no loopback but
   assert.deepEqual(book.passOn(key, true).map(({ port }) => port), [3, 2]);
   assert.deepEqual(book.passOn(keyOf(3), true), []);
 });
+
+Deno.test("AddressBook never learns this node's own address (MDN-01), nor a link-local one without its zone", () => {
+  const own = { host: "172.17.0.1", port: 11412 };
+  const book = new AddressBook(({ host }) => host === own.host);
+  const key = keyOf(2);
+  const zoned = { host: "fe80::1%eth0", port: 11412 };
+  for (const host of [own.host, "fe80::1", "FEBF::2", zoned.host]) {
+    book.hint(key, { host, port: 11412 });
+  }
+  assert.deepEqual(book.candidates(key), [zoned]);
+  const good = { host: "192.0.2.9", port: 11412 };
+  book.sighted(key, [own, { host: "fe80::1", port: 1 }, good]);
+  assert.deepEqual(book.sightedAt(key), [good]);
+  book.met(key, zoned);
+  assert.deepEqual(book.passOn(key, true), []);
+});
+
+Deno.test("AddressBook takes multicast DNS at its last word (MDN-06)", () => {
+  const book = new AddressBook();
+  const at = (host: string) => ({ host, port: 11412 });
+  book.sighted(keyOf(2), [at("169.254.1.5")]);
+  book.sighted(keyOf(2), [at("192.0.2.9")]);
+  assert.deepEqual(book.candidates(keyOf(2)), [at("192.0.2.9")]);
+});
+
+Deno.test("AddressBook dials tunnel ends, and neither keeps nor passes them on", () => {
+  const book = new AddressBook();
+  const key = keyOf(2);
+  const end = { host: "127.0.0.1", port: 40001 };
+  const there = { host: "192.0.2.9", port: 11412 };
+  book.tunnel(key, end);
+  book.met(key, end);
+  book.met(key, there);
+  assert.deepEqual(book.candidates(key), [there, end]);
+  assert.deepEqual(book.metAt(key), [there]);
+  assert.deepEqual(book.passOn(key, true), [there]);
+  book.closeTunnel(end);
+  assert.deepEqual(book.candidates(key), [there]);
+});
