@@ -34,7 +34,8 @@ export function judgeTunnel({ name, tunnel }: TunnelView): Finding {
 }
 
 function adviseSsh(reason: string, name: string): string {
-  const target = name.replace("ssh://", "").replace(/:\d+$/, "");
+  const [, peer = name, port] = /^ssh:\/\/(.*?)(?::(\d+))?$/.exec(name) ?? [];
+  const target = port === undefined ? peer : `-p ${port} ${peer}`;
   if (/Host key verification failed|host key/i.test(reason)) {
     return `connect once by hand as the user that runs Covey, and check the host's key: \`ssh ${target}\``;
   }

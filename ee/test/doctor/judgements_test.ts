@@ -276,11 +276,11 @@ Deno.test("adviseDial has a step, a text and a remedy for every outcome on every
 
 Deno.test("judgeTunnel gives the remedy for what ssh says", () => {
   const table: [string, RegExp][] = [
-    ["ada@pi: Permission denied (publickey).", /ssh-copy-id ada@pi/],
-    ["Host key verification failed.", /`ssh ada@pi`/],
+    ["ada@pi: Permission denied (publickey).", /ssh-copy-id -p 22 ada@pi/],
+    ["Host key verification failed.", /`ssh -p 22 ada@pi`/],
     ["ssh: Could not resolve hostname pi", /COVEY_PEERS/],
     ["there is no ssh on this machine", /install/],
-    ["anything else", /BatchMode=yes ada@pi true/],
+    ["anything else", /BatchMode=yes -p 22 ada@pi true/],
   ];
   for (const [reason, fix] of table) {
     const finding = judgeTunnel({
