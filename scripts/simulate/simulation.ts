@@ -90,6 +90,7 @@ class Simulation {
   readonly #polls = createChance(7, "polls");
   readonly #records: JobRecord[] = [];
   readonly #mostUnderWay: number;
+  readonly #counts: boolean;
   #arrived = 0;
   #next = 0;
 
@@ -115,6 +116,7 @@ class Simulation {
         hopMs: scenario.hopMs,
       })
     );
+    this.#counts = rule.discipline === "first_come";
     const ties = createChance(seed, "ties");
     this.#chooser = rule.create({
       nodes: scenario.nodes.length,
@@ -343,6 +345,10 @@ class Simulation {
     entry.ledger.close(node.id, dispatch);
     this.#settle(entry, node, "success");
     entry.keepPrefix(node, job);
+    // Whoever counts connections knows at once that one is closed.
+    if (this.#counts && node !== entry.node) {
+      entry.hear(choice.index, node.report());
+    }
     entry.lengths.observe(job.model, job.outputTokens, false);
     entry.moves.ring();
     this.#records.push({
