@@ -277,7 +277,12 @@ class BackgroundCluster implements Cluster {
       running.means().membership.rows().length === 1;
     if (hasSecret || (running !== null && !isAlone)) {
       const means = (running ?? this.#open()).means();
-      const { by, clusterId } = await join(asked, means, signal);
+      const { address, by, clusterId, issuer } = await join(
+        asked,
+        means,
+        signal,
+      );
+      means.noteMet(issuer, address);
       return { joined: true, by, cluster: { id: clusterId } };
     }
     const { joinFresh } = await import("./fresh_join.ts");

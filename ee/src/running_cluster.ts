@@ -254,6 +254,10 @@ export class RunningCluster implements AsyncDisposable {
       invitations,
       audit,
       office,
+      noteMet: (keyHash, address) => {
+        this.#places.book.hint(keyHash, address);
+        this.#peers.get(keyHash)?.monitor.pollNow();
+      },
       ownAddresses: () => this.#places.own(),
       dial: (addresses, expected, signal) =>
         this.#dial(addresses, expected, signal),

@@ -187,6 +187,11 @@ export class TestNode {
 export class WaitingLog extends QuietLog {
   readonly #waits: { readonly text: string; readonly done: () => void }[] = [];
 
+  /** Wait for the next line, whatever it is. */
+  async next(): Promise<void> {
+    await new Promise<void>((done) => this.#waits.push({ text: "", done }));
+  }
+
   async until(text: string): Promise<void> {
     if (this.lines.some(({ message }) => message.includes(text))) return;
     await new Promise<void>((done) => this.#waits.push({ text, done }));

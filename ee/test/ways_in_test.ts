@@ -7,6 +7,7 @@ import {
   type JsonObject,
 } from "@covey/core/domain";
 import { FakeLan, namesOf, SECRET, TestNode } from "./cluster_fixture.ts";
+import { makeIssuer } from "./licence/issuer.ts";
 
 const OLD = "the older secret 123";
 
@@ -360,3 +361,46 @@ Deno.test("secret, token and code are in no log line, event, answer or error", a
     for (const one of hidden) assert.ok(!text.includes(one), text);
   }
 });
+
+Deno.test("a removal reaches every member at once", async () => {
+  const issuer = await makeIssuer();
+  const licence = await issuer.issue({
+    id: "L-3",
+    holder: "Lab",
+    maxClusterNodes: 3,
+    notAfter: null,
+  });
+  const lan = new FakeLan();
+  const licensed = { licence, licenceKeys: [issuer.publicKey] };
+  const nodes = [1, 2, 3].map((n) => new TestNode(n, lan, licensed));
+  const [one, two, three] = nodes;
+  if (one === undefined || two === undefined || three === undefined) {
+    throw new Error("Three nodes");
+  }
+  await using first = await one.cluster;
+  await using second = await two.cluster;
+  await Promise.all([one, two].map(({ log }) => log.until("is healthy")));
+  await using third = await three.cluster;
+  await three.log.until("is healthy");
+  await settled(() => second.members().length === 3, two);
+  await settled(() => third.members().length === 3, three);
+  await settled(
+    () => first.members().every(({ health }) => health === "healthy"),
+    one,
+  );
+  const { told } = await act(first, "remove", { member: "node-3" });
+  assert.deepEqual(told, ["node-2"]);
+  await two.log.until("A member was removed");
+  assert.deepEqual(namesOf(second.members()), ["node-1", "node-2"]);
+  await three.log.until("This node was removed from the cluster");
+  assert.deepEqual(namesOf(third.members()), ["node-3"]);
+  const heard = await eventsOf(second);
+  assert.ok(
+    heard.some(({ by, event }) => event === "removed" && by === "node-1"),
+  );
+});
+
+/** Wait, line by line of a node's log, until something holds. */
+async function settled(holds: () => boolean, node: TestNode): Promise<void> {
+  while (!holds()) await node.log.next();
+}

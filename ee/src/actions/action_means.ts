@@ -24,6 +24,8 @@ export interface ActionMeans {
   readonly invitations: Invitations;
   readonly audit: AuditLog;
   readonly office: AdmissionOffice;
+  /** Note where a member was met just now. */
+  noteMet(keyHash: KeyHash, address: LinkAddress): void;
   /** Where others reach this node's link, as `host:port`. */
   ownAddresses(): readonly string[];
   /**

@@ -45,14 +45,16 @@ export async function askAction(
  * A line on members that could not be told, or nothing.
  *
  * @param answer An answer with `untold`.
+ * @param then What happens then, or is to be done.
  */
-export function untoldLine({ untold }: JsonObject): string {
+export function untoldLine(
+  { untold }: JsonObject,
+  then = "they hear of it once they are back",
+): string {
   const names = Array.isArray(untold)
     ? untold.filter((name) => typeof name === "string")
     : [];
   return names.length === 0
     ? ""
-    : `\nNot reached now: ${
-      names.join(", ")
-    }; they hear of it once they are back`;
+    : `\nNot reached now: ${names.join(", ")}; ${then}`;
 }

@@ -31,7 +31,10 @@ export const leaveCommand: Command = {
           untilRestart
             ? "This node is out of the cluster until it is started again"
             : "This node has left the cluster",
-        ) + untoldLine(answer),
+        ) + untoldLine(
+          answer,
+          "run `covey remove` for this node on one of them",
+        ),
     }, context);
   },
 };
