@@ -25,7 +25,7 @@ import type { FreeSlotBell } from "./free_slot_bell.ts";
 import type { LengthBook } from "./length_book.ts";
 import { place, type PlaceInput, type Placement } from "./place.ts";
 import { placeOf, type PrefixBook } from "./prefix_book.ts";
-import { type PrefixChain, prefixChain } from "./prefix_chain.ts";
+import type { PrefixChain } from "./prefix_chain.ts";
 import { keepInputs } from "./placement_inputs.ts";
 import type { Policy } from "./preference.ts";
 import { RequestMoves } from "./request_moves.ts";
@@ -50,8 +50,6 @@ export interface RunContext {
   readonly prefixes: PrefixBook;
   /** Names that the operator joined. */
   readonly modelSets: readonly ModelSet[];
-  /** Digests of prompts are made with it. */
-  readonly prefixKey: Uint8Array;
   /** How long an idle model is taken to stay loaded, and what it cached with it. */
   readonly keepAliveMs: number;
   readonly decisions: DecisionLog;
@@ -108,11 +106,13 @@ export class RequestRun implements LoopEffects, SessionEvents {
   /**
    * @param context The router's state.
    * @param request What the client asked.
+   * @param chain What its prompt begins with, or null where nothing is decoded.
    * @param part Which part of a divided request it is: its attempts then belong to that decision, which its owner records.
    */
   constructor(
     context: RunContext,
     request: InferenceRequest,
+    chain: PrefixChain | null,
     part: (RunPart & { readonly decision: DecisionId }) | null = null,
   ) {
     this.#part = part;
@@ -128,9 +128,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       ...context,
       weigh: (current) => this.#weigh(current).placement,
     });
-    this.#chain = decodes(request.capability)
-      ? prefixChain(request, context.prefixKey)
-      : null;
+    this.#chain = chain;
   }
 
   begin(n: number, resume?: Resume): BegunAttempt | Fault {

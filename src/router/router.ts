@@ -32,7 +32,9 @@ import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
+import { decodes } from "./estimate.ts";
 import { PrefixBook } from "./prefix_book.ts";
+import type { PrefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
@@ -98,6 +100,7 @@ class EngineRouter implements OwnedRouter {
   readonly #queues: DeviceQueues;
   readonly #local: readonly QueuedEngine[];
   readonly #context: RunContext;
+  readonly #prefixKey: Uint8Array;
   readonly #decisions = new DecisionLog();
   readonly #memory = new AttemptMemory();
   readonly #seen = new SeenDispatches();
@@ -125,6 +128,7 @@ class EngineRouter implements OwnedRouter {
       slowdowns: () => this.#local.flatMap((engine) => engine.slowdowns()),
       corrections: () => corrections.values(clock.monotonic()),
     });
+    this.#prefixKey = entropy.bytes(PREFIX_KEY_BYTES);
     this.#context = {
       self: self.id,
       policy,
@@ -136,7 +140,6 @@ class EngineRouter implements OwnedRouter {
       lengths: new LengthBook(),
       prefixes: new PrefixBook(),
       modelSets: options.modelSets ?? [],
-      prefixKey: entropy.bytes(PREFIX_KEY_BYTES),
       keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
       decisions: this.#decisions,
       bell,
@@ -151,7 +154,8 @@ class EngineRouter implements OwnedRouter {
     signal: AbortSignal,
   ): Promise<RoutedAnswer> {
     if (this.#isClosed) throw shuttingDown();
-    const run = new RequestRun(this.#context, request);
+    const chain = await this.#chainOf(request);
+    const run = new RequestRun(this.#context, request, chain);
     const plan = run.divide();
     if (plan !== null) {
       return await this.#routeParts(run, request, plan, signal);
@@ -162,6 +166,13 @@ class EngineRouter implements OwnedRouter {
     const answer = await this.#session(run, signal, continuation)
       .answer(request.stream);
     return routed(run.id, answer, answer.begun.candidate.estimate.estimateMs);
+  }
+
+  /** Loaded with the first prompt: the digests' library costs an idle node 8 MB. */
+  async #chainOf(request: InferenceRequest): Promise<PrefixChain | null> {
+    if (!decodes(request.capability)) return null;
+    const { prefixChain } = await import("./prefix_chain.ts");
+    return prefixChain(request, this.#prefixKey);
   }
 
   async #routeParts(
@@ -176,7 +187,7 @@ class EngineRouter implements OwnedRouter {
         plan,
         (partial, part, signal) => {
           const split = { ...part, decision: run.id };
-          const one = new RequestRun(this.#context, partial, split);
+          const one = new RequestRun(this.#context, partial, null, split);
           return this.#session(one, signal).answer(false);
         },
         client,
