@@ -1,4 +1,4 @@
-import type { Capability } from "./capability.ts";
+import type { Capability, ModelFeature } from "./capability.ts";
 import type { DecisionRecord } from "./decision.ts";
 import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
@@ -40,6 +40,12 @@ export interface ModelListing {
   readonly nodes: readonly NodeId[];
   /** Whether it is warm somewhere. */
   readonly warm: boolean;
+  /** What it can do somewhere beyond its capabilities; absent where that was not gathered. */
+  readonly features?: readonly ModelFeature[];
+  /** Size of its weights in bytes, the largest there is; absent where nobody knows. */
+  readonly sizeBytes?: number;
+  /** What identifies its weights; absent where nobody knows, or where engines differ. */
+  readonly root?: string;
 }
 
 /** What one node tells its peers about its work. */

@@ -1,6 +1,7 @@
 import type {
   Capability,
   Engine,
+  ModelFeature,
   ModelListing,
   ModelSet,
   NodeId,
@@ -10,7 +11,11 @@ import { matchesPattern } from "./model_set.ts";
 
 interface Gathering {
   readonly capabilities: Set<Capability>;
+  readonly features: Set<ModelFeature>;
   readonly nodes: Set<NodeId>;
+  /** Roots of the weights that engines offer under the name. */
+  readonly roots: Set<string | null>;
+  sizeBytes: number | null;
   contextLength: number;
   warm: boolean;
 }
@@ -34,7 +39,10 @@ export function listModels(
     for (const offer of view.offers) {
       gather(models, offer.model, {
         capabilities: offer.capabilities,
+        features: offer.features,
         nodes: [engine.node],
+        roots: [offer.root],
+        sizeBytes: offer.sizeBytes,
         contextLength: offer.contextLength,
         warm: offer.state.kind === "warm",
       });
@@ -49,12 +57,26 @@ export function listModels(
       gather(models, name, one);
     }
   }
-  return [...models].map(([model, { capabilities, nodes, ...rest }]) => ({
+  return [...models].map(([model, one]) => listingOf(model, one))
+    .sort((a, b) => a.model < b.model ? -1 : 1);
+}
+
+function listingOf(
+  model: string,
+  { capabilities, features, nodes, roots, sizeBytes, contextLength, warm }:
+    Gathering,
+): ModelListing {
+  const [root = null] = roots;
+  return {
     model,
     capabilities: [...capabilities],
     nodes: [...nodes],
-    ...rest,
-  })).sort((a, b) => a.model < b.model ? -1 : 1);
+    contextLength,
+    warm,
+    features: [...features],
+    ...(sizeBytes === null ? {} : { sizeBytes }),
+    ...(root === null || roots.size > 1 ? {} : { root }),
+  };
 }
 
 function gather(
@@ -62,7 +84,10 @@ function gather(
   name: string,
   one: {
     readonly capabilities: Iterable<Capability>;
+    readonly features: Iterable<ModelFeature>;
     readonly nodes: Iterable<NodeId>;
+    readonly roots: Iterable<string | null>;
+    readonly sizeBytes: number | null;
     readonly contextLength: number;
     readonly warm: boolean;
   },
@@ -70,13 +95,21 @@ function gather(
   const model: Gathering = models.get(name) ??
     {
       capabilities: new Set(),
+      features: new Set(),
       nodes: new Set(),
+      roots: new Set(),
+      sizeBytes: null,
       contextLength: 0,
       warm: false,
     };
   models.set(name, model);
   for (const each of one.capabilities) model.capabilities.add(each);
+  for (const each of one.features) model.features.add(each);
   for (const node of one.nodes) model.nodes.add(node);
+  for (const root of one.roots) model.roots.add(root);
+  if (one.sizeBytes !== null) {
+    model.sizeBytes = Math.max(model.sizeBytes ?? 0, one.sizeBytes);
+  }
   model.contextLength = Math.max(model.contextLength, one.contextLength);
   model.warm ||= one.warm;
 }

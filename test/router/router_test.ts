@@ -256,8 +256,13 @@ Deno.test("models merges what all engines offer, without those that are away", (
   ], {
     offers: [offerOf({ state: { kind: "cold" } })],
     peerOffers: [
-      offerOf({ contextLength: 16_384 }),
-      offerOf({ model: "e", capabilities: ["embedding"] }),
+      offerOf({ contextLength: 16_384, features: ["tools"], root: "r" }),
+      offerOf({
+        model: "e",
+        capabilities: ["embedding"],
+        root: "e",
+        sizeBytes: 9,
+      }),
     ],
   });
   const [, away] = peers;
@@ -270,6 +275,9 @@ Deno.test("models merges what all engines offer, without those that are away", (
       nodes: [nodeIdOf(2)],
       contextLength: 8192,
       warm: true,
+      features: [],
+      sizeBytes: 9,
+      root: "e",
     },
     {
       model: "m",
@@ -277,6 +285,8 @@ Deno.test("models merges what all engines offer, without those that are away", (
       nodes: [nodeIdOf(1), nodeIdOf(2)],
       contextLength: 16_384,
       warm: true,
+      // Weights that differ have no root in common.
+      features: ["tools"],
     },
   ]);
 });
