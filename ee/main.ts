@@ -4,7 +4,6 @@
  * @module
  */
 import { runCovey } from "@covey/core/main";
-import { CLUSTER_COMMANDS } from "./src/cli/mod.ts";
 import { resumesCluster } from "./src/resumes.ts";
 
 if (import.meta.main) {
@@ -25,6 +24,9 @@ if (import.meta.main) {
         return await actAlone(...asked);
       },
     },
-    commands: CLUSTER_COMMANDS,
+    loadCommands: async () => {
+      const { CLUSTER_COMMANDS } = await import("./src/cli/mod.ts");
+      return CLUSTER_COMMANDS;
+    },
   });
 }

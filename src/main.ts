@@ -4,7 +4,9 @@
  * @module
  */
 import settings from "../deno.json" with { type: "json" };
-import { type Command, COMMANDS, createNodeApi, runCli } from "./cli/mod.ts";
+import type { Command } from "./cli/command.ts";
+import { createNodeApi } from "./cli/node_api.ts";
+import { runCli } from "./cli/run_cli.ts";
 import { serveCommand, type ServeEdge } from "./cli/serve.ts";
 import {
   type ConfigResult,
@@ -29,8 +31,8 @@ import {
 /** What a composition root outside the core adds. */
 export interface Extras {
   readonly clusterCode?: ClusterCode;
-  /** Commands that the cluster code brings, listed after the core's own. */
-  readonly commands?: readonly Command[];
+  /** Loads the commands that the cluster code brings, listed after the core's own. */
+  readonly loadCommands?: () => Promise<readonly Command[]>;
 }
 
 /** Most characters that a command reads from standard input. */
@@ -61,12 +63,11 @@ export async function runCovey(
     files: createDenoFiles(() => entropy.uuid().slice(0, 8)),
     processes: createDenoProcesses(selfCommand(mainModule)),
   };
-  const commands: Command[] = [
-    serveCommand(serveEdge(platform, extras)),
-    ...COMMANDS,
-    ...extras.commands ?? [],
-    engineCommand(),
-  ];
+  const own = [serveCommand(serveEdge(platform, extras)), engineCommand()];
+  // A node that serves has no use for the other commands, nor memory for them.
+  const commands = own.some(({ name }) => name === Deno.args[0])
+    ? own
+    : [...own, ...await loadOthers(extras)];
   Deno.exitCode = await runCli(commands, Deno.args, {
     version: settings.version,
     entropy,
@@ -82,14 +83,12 @@ export async function runCovey(
     },
     async dataFolder() {
       const read = await readConfig(platform, []);
-      return read.kind === "bad"
-        ? { kind: "bad", line: read.line }
-        : {
-          kind: "folder",
-          path: read.config.dataDir,
-          files: platform.files,
-          licence: read.config.cluster.licence,
-        };
+      return read.kind === "bad" ? { kind: "bad", line: read.line } : {
+        kind: "folder",
+        path: read.config.dataDir,
+        files: platform.files,
+        licence: read.config.cluster.licence,
+      };
     },
     ...createNodeApi({
       clock,
@@ -102,6 +101,11 @@ export async function runCovey(
       },
     }),
   });
+}
+
+async function loadOthers({ loadCommands }: Extras): Promise<Command[]> {
+  const { COMMANDS } = await import("./cli/mod.ts");
+  return [...COMMANDS, ...await loadCommands?.() ?? []];
 }
 
 function serveEdge(platform: Platform, extras: Extras): ServeEdge {

@@ -5,7 +5,6 @@
  * @module
  */
 import { runCovey } from "@covey/core/main";
-import { CLUSTER_COMMANDS } from "../src/cli/mod.ts";
 import { resumesCluster } from "../src/resumes.ts";
 
 if (import.meta.main) {
@@ -30,6 +29,9 @@ if (import.meta.main) {
         return await actAlone(...asked);
       },
     },
-    commands: CLUSTER_COMMANDS,
+    loadCommands: async () => {
+      const { CLUSTER_COMMANDS } = await import("../src/cli/mod.ts");
+      return CLUSTER_COMMANDS;
+    },
   });
 }

@@ -7,7 +7,6 @@
  * @module
  */
 import { actAlone } from "../../ee/mod.ts";
-import { CLUSTER_COMMANDS } from "../../ee/src/cli/mod.ts";
 import { createClusterWithSeams } from "../../ee/src/cluster.ts";
 import { settleIdentity } from "../../ee/src/identity/set_aside.ts";
 import { resumesCluster } from "../../ee/src/resumes.ts";
@@ -26,6 +25,9 @@ if (import.meta.main) {
         settleIdentity({ files, dataDir, log }),
       actAlone,
     },
-    commands: CLUSTER_COMMANDS,
+    loadCommands: async () => {
+      const { CLUSTER_COMMANDS } = await import("../../ee/src/cli/mod.ts");
+      return CLUSTER_COMMANDS;
+    },
   });
 }

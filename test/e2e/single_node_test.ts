@@ -3,7 +3,11 @@ import { join } from "node:path";
 import OpenAI from "openai";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
-import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
+import {
+  FROM_SOURCE,
+  type NodeProcess,
+  startNode,
+} from "../../scripts/lab/node_process.ts";
 import { eventually } from "./eventually.ts";
 import {
   descendants,
@@ -56,15 +60,21 @@ Deno.test({
 });
 
 Deno.test({
-  name: "serve stays within 60 MiB of resident memory when no model is loaded",
+  name: "serve as it ships stays within 60 MiB when no model is loaded",
   ignore: !LINUX,
   async fn() {
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
+    const command = await bundled(join(folder, "program"));
     const start = () =>
-      startNode({ name: "solo", dataDir: folder, env: { COVEY_PORT: "0" } });
-    // The first start of new sources also compiles them; an installed program does not.
+      startNode({
+        name: "solo",
+        dataDir: join(folder, "data"),
+        env: { COVEY_PORT: "0" },
+        command,
+      });
+    // The first start of a new file also analyses it, once for all.
     await (await start())[Symbol.asyncDispose]();
     const node = stack.use(await start());
     await (await fetch(`${node.url}/readyz`)).text();
@@ -75,6 +85,37 @@ Deno.test({
     );
   },
 });
+
+/** Bundle the program as the builds do, and return the command that runs it. */
+async function bundled(folder: string): Promise<string[]> {
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "bundle",
+      "--quiet",
+      "--platform",
+      "deno",
+      "--code-splitting",
+      "--external",
+      "node-llama-cpp",
+      "--external",
+      "systeminformation",
+      "--outdir",
+      folder,
+      FROM_SOURCE.at(-1) ?? "",
+    ],
+    stdin: "null",
+  }).output();
+  assert.equal(code, 0, new TextDecoder().decode(stderr));
+  return [
+    Deno.execPath(),
+    "run",
+    "--no-prompt",
+    "--no-config",
+    "--no-code-cache",
+    "-A",
+    join(folder, "main.js"),
+  ];
+}
 
 Deno.test("the OpenAI client streams a chat from the embedded engine", async () => {
   await using stack = new AsyncDisposableStack();
