@@ -19,8 +19,8 @@ interface SourceAccess {
 
 const json: SourceAccess = JSON as unknown as SourceAccess;
 
-/** Sixteen digits in a row, or an exponent, are the least that a double cannot hold. */
-const MAY_BE_INEXACT = /\d{16}|\d[eE][+]?\d{2}/;
+/** The least that a double cannot hold: whole numbers of 16 digits, exponents of three. Fractions pass. */
+const MAY_BE_INEXACT = /(?<![.\d])\d{16}|\d[eE]\+?\d{3}/;
 
 /**
  * Parse JSON so that writing it again gives every number as it came: one that

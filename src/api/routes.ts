@@ -1,7 +1,7 @@
 import { Fault } from "../domain/mod.ts";
-import { createBodyHandler } from "./body_handler.ts";
 import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
+import { createDialectRoutes } from "./dialect_routes.ts";
 import type { Dialect } from "./errors.ts";
 import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
@@ -37,19 +37,11 @@ const NOT_BUILT: readonly string[] = [
   "/v1/realtime",
   "/v1/realtime/{rest…}",
   "/v1/messages/{rest…}",
-  "/api/tags",
-  "/api/show",
-  "/api/chat",
-  "/api/generate",
-  "/api/embed",
-  "/api/embeddings",
-  "/api/ps",
   "/api/pull",
   "/api/push",
   "/api/create",
   "/api/delete",
   "/api/copy",
-  "/api/version",
   "/api/blobs/{rest…}",
 ];
 
@@ -95,21 +87,7 @@ export function createRoutes(
       async () =>
         inOpenAi((await import("./openai/embedding.ts")).parseEmbedding),
     ),
-    infer(
-      "/v1/messages",
-      async () => (await import("./anthropic/messages.ts")).readMessages,
-    ),
-    {
-      method: "POST",
-      pattern: "/v1/messages/count_tokens",
-      target: {
-        scope: "infer",
-        handle: createBodyHandler(
-          options,
-          async () => (await import("./anthropic/messages.ts")).countTokens,
-        ),
-      },
-    },
+    ...createDialectRoutes(options),
     get("/v1/models", "read", status.models),
     get("/v1/models/{id…}", "read", status.model),
     get("/healthz", "open", status.alive),

@@ -1,7 +1,8 @@
 import { Fault, parseDecisionId } from "../domain/mod.ts";
-import type { ApiOptions, Handler } from "./context.ts";
-import { pinSource, settleSource } from "./request_source.ts";
-import { findModel, modelObject, modelsInReach } from "./openai/models.ts";
+import { modelPage, modelRow } from "./anthropic/models.ts";
+import type { ApiOptions, Call, Handler } from "./context.ts";
+import { listingsFor } from "./model_reach.ts";
+import { findModel, modelObject } from "./openai/models.ts";
 
 /**
  * The handlers that tell how things stand and change nothing.
@@ -21,22 +22,7 @@ export function createStatusHandlers(options: ApiOptions): {
 } {
   const startedSeconds = Math.floor(options.clock.now() / 1000);
 
-  const inReach: (call: Parameters<Handler>[0]) => ReturnType<
-    typeof modelsInReach
-  > = ({ request, prefix }) =>
-    modelsInReach(
-      options.router.models(),
-      pinSource(
-        settleSource({
-          body: undefined,
-          header: request.headers.get("x-covey-source"),
-          prefix,
-        }),
-        options.members(),
-      ),
-      options.self.id,
-      options.members(),
-    );
+  const inReach = (call: Call) => listingsFor(call, options);
 
   return {
     root: () =>
@@ -91,19 +77,26 @@ export function createStatusHandlers(options: ApiOptions): {
       }
       return json(record);
     },
-    models: (call) =>
-      json({
-        object: "list",
-        data: inReach(call).map((one) => modelObject(one, startedSeconds)),
-      }),
-    model: (call) =>
-      json(
-        modelObject(
-          findModel(inReach(call), call.params.id ?? ""),
-          startedSeconds,
-        ),
-      ),
+    // Both dialects have this path; Anthropic's clients say which they speak.
+    models: (call) => {
+      const models = inReach(call);
+      return json(
+        speaksAnthropic(call) ? modelPage(models, startedSeconds) : {
+          object: "list",
+          data: models.map((one) => modelObject(one, startedSeconds)),
+        },
+      );
+    },
+    model: (call) => {
+      const found = findModel(inReach(call), call.params.id ?? "");
+      const write = speaksAnthropic(call) ? modelRow : modelObject;
+      return json(write(found, startedSeconds));
+    },
   };
+}
+
+function speaksAnthropic({ request }: Call): boolean {
+  return request.headers.has("anthropic-version");
 }
 
 function json(value: unknown, status = 200): Response {

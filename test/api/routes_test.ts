@@ -171,7 +171,7 @@ Deno.test("handle names what a dialect has and Covey does not, in that dialect's
   const shaped = await anthropic.json();
   assert.equal(shaped.type, "error");
   assert.equal(shaped.error.type, "api_error");
-  const ollama = await api.handle(get("/api/tags"), LOOPBACK);
+  const ollama = await api.handle(post("/api/push", {}), LOOPBACK);
   assert.equal(ollama.status, 501);
   assert.equal(typeof (await ollama.json()).error, "string");
   const lost = await api.handle(get("/api/nothing"), LOOPBACK);

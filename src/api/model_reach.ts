@@ -1,0 +1,29 @@
+import type { ModelListing } from "../domain/mod.ts";
+import type { ApiOptions, Call } from "./context.ts";
+import { modelsInReach } from "./openai/models.ts";
+import { pinSource, settleSource } from "./request_source.ts";
+
+/**
+ * The models that a request's path or header reaches.
+ *
+ * @param call The request.
+ * @param options What the API is built from.
+ * @returns The listings.
+ * @throws {Fault} When the source is no source, or its node no member.
+ */
+export function listingsFor(
+  { request, prefix }: Pick<Call, "request" | "prefix">,
+  { router, members, self }: Pick<ApiOptions, "router" | "members" | "self">,
+): readonly ModelListing[] {
+  const said = settleSource({
+    body: undefined,
+    header: request.headers.get("x-covey-source"),
+    prefix,
+  });
+  return modelsInReach(
+    router.models(),
+    pinSource(said, members()),
+    self.id,
+    members(),
+  );
+}

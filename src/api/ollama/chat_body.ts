@@ -1,0 +1,254 @@
+import * as z from "zod";
+import {
+  Fault,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "../../domain/mod.ts";
+import { checkFields, wrongField } from "../openai/request_fault.ts";
+import { CallPairing } from "./call_pairing.ts";
+import { samplingOf } from "./options.ts";
+
+const images = z.array(z.string(), {
+  error: "must be an array of pictures in base64",
+}).nullish();
+const flag = z.boolean({ error: "must be true or false" }).nullish();
+
+const COMMON = {
+  stream: flag,
+  think: z.union([z.boolean(), z.string()], {
+    error: "must be true, false or a level",
+  }).nullish(),
+  format: z.union([z.string(), z.looseObject({})], {
+    error: 'must be "json" or a JSON schema',
+  }).nullish(),
+};
+
+const CHAT = z.looseObject({
+  ...COMMON,
+  messages: z.array(
+    z.looseObject({
+      role: z.string({ error: "must be a string" }),
+      content: z.string({ error: "must be a string" }).nullish(),
+      images,
+      tool_calls: z.array(z.looseObject({}), {
+        error: "must be an array of tool calls",
+      }).nullish(),
+    }, { error: "must be a message object" }),
+    { error: "must be an array of messages" },
+  ).nullish(),
+  tools: z.array(z.looseObject({}), { error: "must be an array of tools" })
+    .nullish(),
+});
+
+const text = z.string({ error: "must be a string" }).nullish();
+
+const GENERATE = z.looseObject({
+  ...COMMON,
+  prompt: text,
+  system: text,
+  suffix: text,
+  template: text,
+  images,
+  raw: flag,
+});
+
+/** A request of Ollama's dialect in the internal one. */
+export interface OllamaRequest {
+  /** The body, and whose it is: a chat's, or a plain completion's. */
+  readonly kind: "chat" | "completion";
+  readonly body: JsonObject;
+  /** Whether it says nothing and only wants the model in memory. */
+  readonly loadsOnly: boolean;
+}
+
+/**
+ * Translate the body of `POST /api/chat`. Pure.
+ *
+ * @param body The body.
+ * @returns The request.
+ * @throws {Fault} Naming the first field that is wrong, or that nobody here can serve.
+ */
+export function chatRequestOf(body: JsonObject): OllamaRequest {
+  const fields = checkFields(CHAT, body);
+  const pairing = new CallPairing();
+  const messages = objectsOf(body.messages)
+    .map((message) => messageOf(message, pairing));
+  if (messages.length === 0) return loadRequest(body);
+  return {
+    kind: "chat",
+    loadsOnly: false,
+    body: {
+      ...commonOf(body),
+      messages,
+      ...((fields.tools?.length ?? 0) > 0 ? { tools: body.tools } : {}),
+    },
+  };
+}
+
+/**
+ * Translate the body of `POST /api/generate`. Pure.
+ *
+ * @param body The body.
+ * @returns The request.
+ * @throws {Fault} As `chatRequestOf`.
+ */
+export function generateRequestOf(body: JsonObject): OllamaRequest {
+  const fields = checkFields(GENERATE, body);
+  for (const key of ["suffix", "template", "context"] as const) {
+    const given = body[key];
+    if (given === undefined || given === null || given === "") continue;
+    if (Array.isArray(given) && given.length === 0) continue;
+    throw new Fault(
+      "not_implemented",
+      `Covey does not implement "${key}" of /api/generate`,
+      { param: key },
+    );
+  }
+  const prompt = fields.prompt ?? "";
+  if (prompt === "" && (fields.images?.length ?? 0) === 0) {
+    return loadRequest(body);
+  }
+  if (fields.raw === true) {
+    return {
+      kind: "completion",
+      loadsOnly: false,
+      body: { ...commonOf(body), prompt },
+    };
+  }
+  const user: JsonObject = {
+    role: "user",
+    content: shown(prompt, fields.images ?? []),
+  };
+  return {
+    kind: "chat",
+    loadsOnly: false,
+    body: {
+      ...commonOf(body),
+      messages: typeof fields.system === "string" && fields.system !== ""
+        ? [{ role: "system", content: fields.system }, user]
+        : [user],
+    },
+  };
+}
+
+/** Ollama loads a model for a request that says nothing; one token does the same here. */
+function loadRequest(body: JsonObject): OllamaRequest {
+  if (body.keep_alive === 0 || body.keep_alive === "0") {
+    throw new Fault(
+      "not_implemented",
+      'Covey does not unload a model by a request with "keep_alive" 0; it unloads what is idle, or needed room',
+      { param: "keep_alive" },
+    );
+  }
+  return {
+    kind: "chat",
+    loadsOnly: true,
+    body: {
+      model: body.model,
+      stream: body.stream ?? true,
+      messages: [{ role: "user", content: "." }],
+      max_tokens: 1,
+    },
+  };
+}
+
+function commonOf(body: JsonObject): JsonObject {
+  const stream = body.stream ?? true;
+  return {
+    model: body.model,
+    // Ollama streams unless told otherwise (SSE-14).
+    stream,
+    ...(stream === true ? { stream_options: { include_usage: true } } : {}),
+    ...samplingOf(body),
+    ...formatOf(body.format),
+    ...thinkOf(body.think),
+  };
+}
+
+function formatOf(format: JsonValue | undefined): JsonObject {
+  if (format === undefined || format === null || format === "") return {};
+  if (format === "json") return { response_format: { type: "json_object" } };
+  if (!isJsonObject(format)) {
+    throw wrongField("format", 'must be "json" or a JSON schema');
+  }
+  return {
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "answer", schema: format, strict: true },
+    },
+  };
+}
+
+/** Chat templates know the switch under this name; levels are OpenAI's. */
+function thinkOf(think: JsonValue | undefined): JsonObject {
+  if (typeof think === "boolean") {
+    return { chat_template_kwargs: { enable_thinking: think } };
+  }
+  return typeof think === "string" ? { reasoning_effort: think } : {};
+}
+
+function messageOf(message: JsonObject, pairing: CallPairing): JsonObject {
+  const content = typeof message.content === "string" ? message.content : "";
+  switch (message.role) {
+    case "tool":
+      return {
+        role: "tool",
+        tool_call_id: pairing.answered(message),
+        content,
+      };
+    case "assistant": {
+      const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+      return {
+        role: "assistant",
+        content,
+        ...(typeof message.thinking === "string" && message.thinking !== ""
+          ? { reasoning_content: message.thinking }
+          : {}),
+        ...(calls.length > 0
+          ? { tool_calls: calls.map((call) => pairing.call(call)) }
+          : {}),
+      };
+    }
+    default:
+      return {
+        role: message.role,
+        content: shown(
+          content,
+          Array.isArray(message.images)
+            ? message.images.filter((one) => typeof one === "string")
+            : [],
+        ),
+      };
+  }
+}
+
+function shown(content: string, pictures: readonly string[]): JsonValue {
+  if (pictures.length === 0) return content;
+  return [
+    { type: "text", text: content },
+    ...pictures.map((picture) => ({
+      type: "image_url",
+      image_url: { url: pictureUrl(picture) },
+    })),
+  ];
+}
+
+/** How base64 of a file begins, by the file's first bytes. */
+const PICTURES: readonly (readonly [string, string])[] = [
+  ["/9j/", "image/jpeg"],
+  ["iVBOR", "image/png"],
+  ["R0lG", "image/gif"],
+  ["UklGR", "image/webp"],
+];
+
+function pictureUrl(picture: string): string {
+  if (picture.startsWith("data:")) return picture;
+  const type = PICTURES.find(([start]) => picture.startsWith(start))?.[1] ??
+    "image/png";
+  return `data:${type};base64,${picture}`;
+}
+
+function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : [];
+}

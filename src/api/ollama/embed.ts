@@ -1,0 +1,89 @@
+import * as z from "zod";
+import type { JsonObject, RoutedAnswer } from "../../domain/mod.ts";
+import { jsonResponse } from "../dialect/respond.ts";
+import type {
+  AnswerTime,
+  InferenceReader,
+  ReadRequest,
+} from "../inference_reader.ts";
+import { answerHeaders, readRefusal, readWhole } from "../openai/answer.ts";
+import { parseEmbedding } from "../openai/embedding.ts";
+import type { Envelope } from "../openai/envelope.ts";
+import { checkFields } from "../openai/request_fault.ts";
+import { nanoseconds } from "./answer_lines.ts";
+
+const PROMPT = z.looseObject({
+  prompt: z.string({ error: "must be a string" }),
+});
+
+/** Reads the body of `POST /api/embed`. */
+export const readEmbed: InferenceReader = (body, envelope) =>
+  reading(
+    { model: body.model, input: body.input, dimensions: body.dimensions },
+    envelope,
+    (vectors, model, promptTokens, totalMs) => ({
+      model,
+      embeddings: vectors,
+      total_duration: nanoseconds(totalMs),
+      prompt_eval_count: promptTokens,
+    }),
+  );
+
+/** Reads the body of `POST /api/embeddings`, the older route for one text. */
+export const readEmbeddings: InferenceReader = (body, envelope) =>
+  reading(
+    { model: body.model, input: checkFields(PROMPT, body).prompt },
+    envelope,
+    (vectors) => ({ embedding: vectors[0] ?? [] }),
+  );
+
+type Vector = NonNullable<JsonObject[string]>;
+
+function reading(
+  body: JsonObject,
+  envelope: Envelope,
+  write: (
+    vectors: readonly Vector[],
+    model: string,
+    promptTokens: number,
+    totalMs: number,
+  ) => JsonObject,
+): ReadRequest {
+  const asked = parseEmbedding(
+    { ...body, encoding_format: "float" },
+    envelope,
+  );
+  return {
+    asked,
+    async answer(routed: RoutedAnswer, { nowMs, elapsedMs }: AnswerTime) {
+      if (routed.status >= 400) {
+        const { message, headers, status } = await readRefusal(routed, nowMs);
+        return jsonResponse({ error: message }, headers, status);
+      }
+      const answer = await readWhole(routed, asked);
+      return jsonResponse(
+        write(
+          vectorsOf(answer),
+          asked.model,
+          promptTokensOf(answer) ?? asked.promptTokens,
+          elapsedMs(),
+        ),
+        answerHeaders(routed),
+        200,
+      );
+    },
+  };
+}
+
+const ANSWER = z.looseObject({
+  data: z.array(z.looseObject({ embedding: z.array(z.number()) })),
+  usage: z.looseObject({ prompt_tokens: z.number().nullish() }).nullish(),
+});
+
+function vectorsOf(answer: JsonObject): readonly Vector[] {
+  return checkFields(ANSWER, answer).data.map(({ embedding }) => embedding);
+}
+
+function promptTokensOf(answer: JsonObject): number | null {
+  return checkFields(ANSWER, answer).usage?.prompt_tokens ?? null;
+}

@@ -1,0 +1,47 @@
+import { boundsOf } from "../body_handler.ts";
+import type { ApiOptions, Call, Handler } from "../context.ts";
+import { jsonResponse } from "../dialect/respond.ts";
+import { readJsonObject } from "../json_body.ts";
+import { listingsFor } from "../model_reach.ts";
+import { OLLAMA_VERSION, runningOf, showModel, tagsOf } from "./models.ts";
+
+/** The handlers of Ollama's lists. */
+export interface OllamaLists {
+  readonly tags: Handler;
+  readonly running: Handler;
+  readonly show: Handler;
+  readonly version: Handler;
+}
+
+/**
+ * Make them.
+ *
+ * @param options What the API is built from.
+ * @param startedMs Wall-clock time at which the node started.
+ */
+export function createOllamaLists(
+  options: ApiOptions,
+  startedMs: number,
+): OllamaLists {
+  const startedAt = new Date(startedMs).toISOString();
+  const listings = (call: Call) => listingsFor(call, options);
+  const { clock } = options;
+  return {
+    version: () => answer({ version: OLLAMA_VERSION }),
+    tags: (call) => answer(tagsOf(listings(call), startedAt)),
+    running: (call) =>
+      answer(runningOf(listings(call), new Date(clock.now()).toISOString())),
+    async show(call) {
+      const body = await readJsonObject(
+        call.request,
+        boundsOf(options),
+        clock,
+      );
+      return answer(showModel(body, listings(call), startedAt));
+    },
+  };
+}
+
+function answer(value: Parameters<typeof jsonResponse>[0]): Response {
+  return jsonResponse(value, new Headers({ "cache-control": "no-store" }), 200);
+}

@@ -1,0 +1,131 @@
+import * as z from "zod";
+import type { JsonObject, ModelListing } from "../../domain/mod.ts";
+import { findModel } from "../openai/models.ts";
+import { checkFields, wrongField } from "../openai/request_fault.ts";
+
+/** The state of Ollama's API that is spoken here; clients look for what a version knows. */
+export const OLLAMA_VERSION = "0.13.5";
+
+/**
+ * Write `GET /api/tags`.
+ *
+ * @param listings The models in reach.
+ * @param modifiedAt ISO 8601; when this node started, since no engine knows.
+ */
+export function tagsOf(
+  listings: readonly ModelListing[],
+  modifiedAt: string,
+): JsonObject {
+  return {
+    models: listings.map((one) => ({
+      ...tagOf(one),
+      modified_at: modifiedAt,
+    })),
+  };
+}
+
+/**
+ * Write `GET /api/ps`: the models that are in memory somewhere.
+ *
+ * @param listings The models in reach.
+ * @param expiresAt ISO 8601; the soonest time at which one that stays idle may go.
+ */
+export function runningOf(
+  listings: readonly ModelListing[],
+  expiresAt: string,
+): JsonObject {
+  return {
+    models: listings.filter(({ warm }) => warm).map((one) => ({
+      ...tagOf(one),
+      expires_at: expiresAt,
+      size_vram: 0,
+      context_length: one.contextLength,
+    })),
+  };
+}
+
+/** Weights of unknown root or size, such as a provider's, have an empty digest and size 0. */
+function tagOf({ model, sizeBytes, root }: ModelListing): JsonObject {
+  return {
+    name: model,
+    model,
+    size: sizeBytes ?? 0,
+    digest: root ?? "",
+    details: DETAILS,
+  };
+}
+
+/** What engines do not tell, in the form that clients expect. */
+const DETAILS: JsonObject = {
+  parent_model: "",
+  format: "gguf",
+  family: "",
+  families: [],
+  parameter_size: "",
+  quantization_level: "",
+};
+
+const NAMED = z.looseObject({
+  model: z.string({ error: "must be a string" }).nullish(),
+  name: z.string({ error: "must be a string" }).nullish(),
+});
+
+/**
+ * Answer `POST /api/show`.
+ *
+ * @param body The body; `name` is the older spelling of `model`.
+ * @param listings The models in reach.
+ * @param modifiedAt ISO 8601.
+ * @throws {Fault} `model_not_found`, or `invalid_request` where none is named.
+ */
+export function showModel(
+  body: JsonObject,
+  listings: readonly ModelListing[],
+  modifiedAt: string,
+): JsonObject {
+  const fields = checkFields(NAMED, body);
+  const name = fields.model ?? fields.name ?? "";
+  if (name === "") throw wrongField("model", "must name a model");
+  const listing = findTagged(listings, name);
+  return {
+    modelfile: "",
+    parameters: "",
+    template: "",
+    details: DETAILS,
+    model_info: {
+      "general.architecture": ARCHITECTURE,
+      [`${ARCHITECTURE}.context_length`]: listing.contextLength,
+    },
+    capabilities: capabilitiesOf(listing),
+    modified_at: modifiedAt,
+  };
+}
+
+/** Engines do not tell the architecture; clients look for `<architecture>.context_length`. */
+const ARCHITECTURE = "covey";
+
+/** A bare name and `name:latest` mean the same (MOD-01). */
+function findTagged(
+  listings: readonly ModelListing[],
+  name: string,
+): ModelListing {
+  const bare = name.endsWith(":latest") ? name.slice(0, -":latest".length) : "";
+  const spellings = bare === "" ? [name, `${name}:latest`] : [name, bare];
+  for (const one of listings) {
+    if (spellings.includes(one.model)) return one;
+  }
+  return findModel(listings, name);
+}
+
+function capabilitiesOf(
+  { capabilities, features = [] }: ModelListing,
+): readonly string[] {
+  const shown: string[] = [];
+  if (capabilities.includes("chat") || capabilities.includes("completion")) {
+    shown.push("completion");
+  }
+  if (capabilities.includes("embedding")) shown.push("embedding");
+  if (features.includes("tools")) shown.push("tools");
+  if (features.includes("vision")) shown.push("vision");
+  return shown;
+}
