@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { listMembers, membersSeen } from "../../../scripts/lab/members.ts";
 import {
+  FROM_SOURCE,
   type NodeProcess,
   startNode,
 } from "../../../scripts/lab/node_process.ts";
@@ -38,6 +39,13 @@ Deno.test({
         await startNode({
           name,
           dataDir: join(folder, name),
+          command: [
+            ...FROM_SOURCE.slice(0, -1),
+            // Garbage is collected often, so that what is kept shows, and not
+            // what only waits to be collected.
+            "--v8-flags=--max-semi-space-size=1",
+            ...FROM_SOURCE.slice(-1),
+          ],
           env: {
             COVEY_CLUSTER_SECRET: "a secret for the hostile suite 2719",
             COVEY_LINK_HOST: "127.0.0.1",
