@@ -17,6 +17,7 @@ export type ClusterFactory = (
 
 /** What a composition root with cluster code hands in. */
 export interface ClusterCode {
+  /** Makes the cluster. */
   readonly createCluster: ClusterFactory;
   /**
    * Whether a node without a secret is in a cluster because it was admitted by

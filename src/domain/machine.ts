@@ -11,6 +11,7 @@ export interface MachineReading {
   readonly isPowerCapped: boolean | null;
   /** Whether the system saves power at the cost of speed. */
   readonly isLowPower: boolean | null;
+  /** Whether it runs on battery. */
   readonly isOnBattery: boolean | null;
   /** Charge of the battery, 0 to 1. */
   readonly batteryShare: number | null;
@@ -30,11 +31,13 @@ export interface MachineReading {
   readonly memoryTotalBytes: number | null;
   /** The part of it that could still be taken. */
   readonly memoryAvailableBytes: number | null;
+  /** How short of memory it is. */
   readonly memoryPressure: "normal" | "high" | "critical" | null;
   /** Share of time that the disk of the models folder is busy, 0 to 1. */
   readonly diskBusyShare: number | null;
   /** Of the file system that holds the models folder. */
   readonly diskFreeBytes: number | null;
+  /** Size of the models folder's disk. */
   readonly diskTotalBytes: number | null;
   /** Share of time that the busiest card works for anybody, 0 to 1. */
   readonly gpuBusyShare: number | null;
@@ -68,6 +71,7 @@ export const UNKNOWN_MACHINE: MachineReading = Object.freeze({
 
 /** Whether the machine is fit for work (design.md 6, health): failing them only degrades. */
 export interface Conditions {
+  /** Whether nothing is wrong. */
   readonly ok: boolean;
   /** Clauses that follow a member's name, for example `has 3 % of its disk left`. */
   readonly reasons: readonly string[];
@@ -82,8 +86,11 @@ export type ServedCallers =
 
 /** How the machine stands, for those who decide by it. Cheap: asked at every placement. */
 export interface Machine {
+  /** What the machine is doing. */
   reading(): MachineReading;
+  /** What is wrong with it, for its health. */
   conditions(): Conditions;
+  /** Whose requests its engines serve. */
   served(): ServedCallers;
 }
 

@@ -108,6 +108,7 @@ export interface Files {
    * @returns Null when another process holds it.
    */
   lock(path: string): Promise<Disposable | null>;
+  /** Give a file another path, replacing what is there. */
   rename(from: string, to: string): Promise<void>;
   /** Remove a file or folder with all in it; one that is not there is no error. */
   remove(path: string): Promise<void>;
