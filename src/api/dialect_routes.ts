@@ -38,6 +38,10 @@ export function createDialectRoutes(
   };
   return [
     infer(
+      "/v1/responses",
+      async () => (await import("./openai/responses.ts")).readResponses,
+    ),
+    infer(
       "/v1/messages",
       async () => (await import("./anthropic/messages.ts")).readMessages,
     ),

@@ -157,7 +157,10 @@ Deno.test("handle answers HEAD like GET, and 405 with the methods there are", as
 
 Deno.test("handle names what a dialect has and Covey does not, in that dialect's shape", async () => {
   const { api } = apiUnderTest();
-  const openai = await api.handle(post("/v1/responses", CHAT), LOOPBACK);
+  const openai = await api.handle(
+    post("/v1/responses/compact", CHAT),
+    LOOPBACK,
+  );
   assert.equal(openai.status, 501);
   assert.equal(openai.headers.get("x-should-retry"), "false");
   const error = await errorOf(openai);

@@ -14,10 +14,12 @@ import { PieceReader } from "./piece_reader.ts";
 import { type AnswerWriter, translateStream } from "./translate_stream.ts";
 import { readWholeAnswer, type WholeAnswer } from "./whole_answer.ts";
 
-/** An engine's refusal, in no dialect. */
+/** An engine's refusal, safe to pass on. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
+  /** The same in OpenAI's words. */
+  readonly error: JsonObject;
 }
 
 /** How one dialect writes the answer to one request. */
