@@ -4,6 +4,7 @@ import {
   type Files,
   type FileStat,
   type OpenFile,
+  type WritableFile,
 } from "./files.ts";
 
 /**
@@ -86,6 +87,28 @@ export function createDenoFiles(suffix: () => string): Files {
               }
               return buffer.subarray(0, filled);
             }),
+          [Symbol.dispose]: () => file.close(),
+        };
+      }),
+    openForWriting: (path, mode) =>
+      attempt("open", path, async (): Promise<WritableFile> => {
+        const file = await Deno.open(path, { write: true, create: true, mode });
+        // A place is sought and then written at, which are two steps.
+        let turn: Promise<unknown> = Promise.resolve();
+        const inTurn = (act: () => Promise<void>) => {
+          const done = turn.then(() => attempt("write", path, act));
+          turn = done.catch(() => {});
+          return done;
+        };
+        return {
+          write: (offset, bytes) =>
+            inTurn(async () => {
+              await file.seek(offset, Deno.SeekMode.Start);
+              for (let at = 0; at < bytes.length;) {
+                at += await file.write(bytes.subarray(at));
+              }
+            }),
+          sync: () => inTurn(() => file.syncData()),
           [Symbol.dispose]: () => file.close(),
         };
       }),

@@ -28,6 +28,17 @@ export interface OpenFile extends Disposable {
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+/** A file open for writing at any place; what is not written over stays. */
+export interface WritableFile extends Disposable {
+  /**
+   * Write all of these bytes at an offset; past the end, the file grows. Calls
+   * take their turns, so that several may run at once.
+   */
+  write(offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Wait until what was written would survive a power cut. */
+  sync(): Promise<void>;
+}
+
 /** Why a file operation failed, for callers that decide by it. */
 export type FileProblem =
   | "missing"
@@ -100,6 +111,12 @@ export interface Files {
   stat(path: string): Promise<FileStat>;
   /** Open a file for reading. */
   open(path: string): Promise<OpenFile>;
+  /**
+   * Open a file for writing; it is made where there is none.
+   *
+   * @param mode Permission bits of a new file, for example 0o600.
+   */
+  openForWriting(path: string, mode: number): Promise<WritableFile>;
   /** Give a file another path, replacing what is there. */
   /**
    * Hold a file for this process alone, until disposed of or until the process

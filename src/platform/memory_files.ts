@@ -4,6 +4,7 @@ import {
   type Files,
   type FileStat,
   type OpenFile,
+  type WritableFile,
 } from "./files.ts";
 
 /**
@@ -104,6 +105,32 @@ export class MemoryFiles implements Files {
       // deno-lint-ignore require-await
       read: async (offset: number, length: number) =>
         content.slice(offset, offset + length),
+      [Symbol.dispose]: () => {},
+    };
+  }
+
+  /** See `Files`. */
+  // deno-lint-ignore require-await
+  async openForWriting(path: string, _mode: number): Promise<WritableFile> {
+    if (this.failWrites !== null) {
+      throw new FileError(this.failWrites, path, "open", undefined);
+    }
+    if (!this.#folders.has(parentOf(path))) throw missing("open", path);
+    if (!this.#files.has(path)) this.#files.set(path, bytesOf(""));
+    return {
+      // deno-lint-ignore require-await
+      write: async (offset, bytes) => {
+        if (this.failWrites !== null) {
+          throw new FileError(this.failWrites, path, "write", undefined);
+        }
+        const held = this.#files.get(path) ?? new Uint8Array();
+        const end = offset + bytes.length;
+        const content = end <= held.length ? held : new Uint8Array(end);
+        if (content !== held) content.set(held);
+        content.set(bytes, offset);
+        this.#files.set(path, content);
+      },
+      sync: () => Promise.resolve(),
       [Symbol.dispose]: () => {},
     };
   }

@@ -20,6 +20,7 @@ export {
   type Files,
   type FileStat,
   type OpenFile,
+  type WritableFile,
 } from "./files.ts";
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";

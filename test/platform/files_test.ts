@@ -123,3 +123,22 @@ Deno.test("lock holds a file for one holder at a time, in memory and on disk", a
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+contract(
+  "writes at any place, several at once, and keeps the rest",
+  async (files, folder) => {
+    const path = `${folder}/parts`;
+    {
+      using file = await files.openForWriting(path, 0o600);
+      await Promise.all([
+        file.write(3, new Uint8Array([4, 5])),
+        file.write(0, new Uint8Array([1])),
+        file.write(1, new Uint8Array([2, 3])),
+      ]);
+      await file.sync();
+    }
+    using again = await files.openForWriting(path, 0o600);
+    await again.write(4, new Uint8Array([9]));
+    assert.deepEqual([...await files.readBytes(path)], [1, 2, 3, 4, 9]);
+  },
+);
