@@ -28,6 +28,11 @@ import {
 } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
+import {
+  type ClientKeys,
+  ClientKeysError,
+  loadClientKeys,
+} from "./store/client_keys.ts";
 import { loadNodeId, NodeIdError } from "./store/node_id.ts";
 
 /** What a node is made of besides its configuration. */
@@ -80,7 +85,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   await checkDescriptors(platform);
   await using stack = new AsyncDisposableStack();
 
-  const { id, lock } = await openDataFolder(options);
+  const { id, lock, clientKeys } = await openDataFolder(options);
   stack.use(lock);
   const self = { id, name: config.name };
   const metrics = createMetrics({
@@ -90,19 +95,22 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     residentBytes: options.residentBytes,
   });
 
+  const dispatcher: { router: OwnedRouter | null } = { router: null };
+  const isBusy = () => (dispatcher.router?.inFlight() ?? 0) > 0;
   const store = stack.use(
     createModelStore({
       files,
       clock,
       log: log.child("models"),
       modelsDir: config.modelsDir,
+      manifestsDir: `${config.dataDir}/manifests`,
+      isBusy,
     }),
   );
   await store.refresh();
 
   const processes = trackProcesses(platform.processes);
   const hasEmbedded = config.role === "node" && config.engine !== "off";
-  const dispatcher: { router: OwnedRouter | null } = { router: null };
   const sensors = stack.use(
     createSensors({
       ...platform,
@@ -113,7 +121,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       onBattery: config.onBattery,
       computesHere: () => hasEmbedded && store.list().length > 0,
       ownPids: () => processes.pids(),
-      isBusy: () => (dispatcher.router?.inFlight() ?? 0) > 0,
+      isBusy,
     }),
   );
   registerMachineMetrics(metrics, sensors);
@@ -230,6 +238,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     problemWith: (model) =>
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
+    clientKeys,
+    rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,
     self,
   });
@@ -262,12 +272,18 @@ async function checkDescriptors({ files }: Platform): Promise<void> {
   );
 }
 
-/** Make the data folder and read the node's id in it. */
+/** Make the data folder and read the node's id and its clients' keys in it. */
 async function openDataFolder(
   { clusterCode, config, log, platform }: NodeOptions,
-): Promise<{ readonly id: NodeId; readonly lock: Disposable }> {
+): Promise<
+  {
+    readonly id: NodeId;
+    readonly lock: Disposable;
+    readonly clientKeys: ClientKeys;
+  }
+> {
   const { dataDir } = config;
-  const { entropy, files } = platform;
+  const { clock, entropy, files } = platform;
   try {
     await files.makeFolder(dataDir, 0o700);
     await using stack = new AsyncDisposableStack();
@@ -281,15 +297,23 @@ async function openDataFolder(
       await clusterCode?.resumesCluster(files, `${dataDir}/cluster`);
     if (inCluster) await clusterCode?.settleIdentity?.(files, dataDir, log);
     const id = await loadNodeId(files, entropy, dataDir);
+    const clientKeys = await loadClientKeys({
+      files,
+      entropy,
+      nowMs: () => clock.now(),
+      dataDir,
+    });
     stack.move();
-    return { id, lock };
+    return { id, lock, clientKeys };
   } catch (error) {
     if (error instanceof FileError) {
       throw new StartError(
         `${error.message}; set COVEY_DATA_DIR to a folder that this user can write`,
       );
     }
-    if (error instanceof NodeIdError) throw new StartError(error.message);
+    if (error instanceof NodeIdError || error instanceof ClientKeysError) {
+      throw new StartError(error.message);
+    }
     throw error;
   }
 }

@@ -69,6 +69,12 @@ export {
   type SpeedPrior,
   UNKNOWN_MACHINE,
 } from "./machine.ts";
+export {
+  CHUNK_BYTES,
+  type FileDigest,
+  type ManifestFile,
+  type ModelManifest,
+} from "./manifest.ts";
 export type { MemberState, MemberView } from "./member.ts";
 export { distinctNames, findMembers, type NamedMember } from "./member_name.ts";
 export type {
@@ -83,6 +89,7 @@ export type {
   LocalModel,
   ModelInventory,
   ModelSet,
+  ModelWeights,
 } from "./model.ts";
 export type {
   EngineInputs,

@@ -1,4 +1,5 @@
 import type { Capability, ModelFeature } from "./capability.ts";
+import type { ModelManifest } from "./manifest.ts";
 
 /** A model whose weights lie on this machine and whose header was found sound. */
 export interface LocalModel {
@@ -18,6 +19,8 @@ export interface LocalModel {
   readonly features: readonly ModelFeature[];
   /** Identifies the weights, or null until they were digested. */
   readonly root: string | null;
+  /** For example `Q4_K_M`; null where the header does not say. */
+  readonly quantisation?: string | null;
 }
 
 /** A file that looks like a model and is none. */
@@ -42,4 +45,30 @@ export interface ModelInventory {
   list(): readonly LocalModel[];
   /** Files that were refused, sorted by name. */
   invalid(): readonly InvalidModel[];
+}
+
+/** The bytes of the models that lie here, for whoever copies or checks them. */
+export interface ModelWeights {
+  /**
+   * What a model is made of.
+   *
+   * @param model Name it is offered under.
+   * @returns Null where there is no such model, or its digests are not made yet.
+   */
+  manifest(model: string): Promise<ModelManifest | null>;
+  /**
+   * Read one chunk of `CHUNK_BYTES`. The bytes are as they lie on disk: who
+   * sends them on compares them with the manifest.
+   *
+   * @param model Name it is offered under.
+   * @param file Position of the file in the manifest.
+   * @param chunk Position of the chunk in the file.
+   * @returns Null where there is none.
+   * @throws {Error} When the file can not be read.
+   */
+  readChunk(
+    model: string,
+    file: number,
+    chunk: number,
+  ): Promise<Uint8Array<ArrayBuffer> | null>;
 }

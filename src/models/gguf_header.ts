@@ -42,6 +42,8 @@ export interface GgufHeader {
   readonly contextLength: number | null;
   /** How an embedding model pools: 0 none, 1 mean, 2 first, 3 last, 4 rank. */
   readonly poolingType: number | null;
+  /** `general.file_type`: how most weights are quantised, as llama.cpp numbers it. */
+  readonly fileType: number | null;
   /** Parts of a split model, by the file's own account. */
   readonly splitCount: number | null;
   readonly tensorCount: number;
@@ -83,6 +85,7 @@ export async function readGgufHeader(
     type: kept.strings.get("general.type") ?? null,
     contextLength: prefixed("context_length"),
     poolingType: prefixed("pooling_type"),
+    fileType: kept.numbers.get("general.file_type") ?? null,
     splitCount: kept.numbers.get("split.count") ?? null,
     tensorCount,
   };
@@ -99,7 +102,7 @@ const KEPT_STRINGS: ReadonlySet<string> = new Set([
   "general.type",
 ]);
 const KEPT_NUMBER =
-  /^(general\.alignment|split\.count|.{1,64}\.(context_length|pooling_type))$/;
+  /^(general\.(alignment|file_type)|split\.count|.{1,64}\.(context_length|pooling_type))$/;
 
 async function readMagic(
   cursor: GgufCursor,

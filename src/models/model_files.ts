@@ -94,6 +94,25 @@ function assemble(split: Split): ModelFiles | IncompleteModel {
   return { kind: "complete", name, files: [first, ...rest] };
 }
 
-function baseOf(path: string): string {
+/**
+ * Tell a file's content apart from any other without reading it.
+ *
+ * @param file The file as it was found.
+ */
+export function fileKeyOf(file: GgufFile): string {
+  return JSON.stringify([
+    file.path,
+    file.sizeBytes,
+    file.modifiedMs,
+    file.identity,
+  ]);
+}
+
+/**
+ * Name of a file without its folders.
+ *
+ * @param path A path with `/`.
+ */
+export function baseOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -4,6 +4,7 @@ import { GgufError } from "./gguf_error.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf_header.ts";
 import { abilityOf } from "./model_ability.ts";
 import type { GgufFile, ModelFiles } from "./model_files.ts";
+import { quantisationOf } from "./quantisation.ts";
 
 /** What opening one file showed. */
 export type Inspection =
@@ -109,6 +110,7 @@ export function judgeModel(
       contextLength: header.contextLength,
       ...abilityOf(header),
       root: null,
+      quantisation: quantisationOf(header.fileType),
     },
   };
 }

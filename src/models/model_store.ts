@@ -1,12 +1,22 @@
-import type {
-  InvalidModel,
-  LocalModel,
-  Log,
-  ModelInventory,
+import {
+  CHUNK_BYTES,
+  type InvalidModel,
+  type LocalModel,
+  type Log,
+  type ModelInventory,
+  type ModelManifest,
+  type ModelWeights,
 } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
 import { type FolderScan, scanFolder } from "./folder_scan.ts";
-import { type GgufFile, groupModelFiles } from "./model_files.ts";
+import { makeManifest } from "./manifest.ts";
+import { ModelDigests } from "./model_digests.ts";
+import {
+  baseOf,
+  fileKeyOf,
+  groupModelFiles,
+  type ModelFiles,
+} from "./model_files.ts";
 import {
   inspectFile,
   type Inspection,
@@ -22,20 +32,28 @@ export interface ModelStoreOptions {
   readonly log: Log;
   /** Folder with the weights; it need not exist yet. */
   readonly modelsDir: string;
+  /** Folder that digests of the weights are kept in; made when needed. */
+  readonly manifestsDir: string;
+  /** Whether the machine answers requests, before which digests stand back. */
+  readonly isBusy?: () => boolean;
 }
 
 /** The models folder, watched. */
-export interface ModelStore extends ModelInventory, AsyncDisposable {
+export interface ModelStore
+  extends ModelInventory, ModelWeights, AsyncDisposable {
   /**
    * Look again, now. Resolves once a scan that began after the call has ended.
    * A scan that fails keeps the former picture and is logged, not thrown.
    */
   refresh(): Promise<void>;
+  /** Resolves once every model found so far has its root, or can have none. */
+  digested(): Promise<void>;
 }
 
 /**
  * Watch the models folder: at once, every 10 s, and on demand. A file is opened
- * only when it is new or its size or time has changed.
+ * only when it is new or its size or time has changed. Weights are digested in
+ * the background; until then their root is null.
  *
  * @param options Ports and the folder.
  * @returns The store; its first picture is empty until `refresh` resolves.
@@ -49,7 +67,10 @@ class WatchedFolder implements ModelStore {
   readonly #options: ModelStoreOptions;
   readonly #closing = new AbortController();
   readonly #timer: Disposable;
+  readonly #digests: ModelDigests;
   #models: readonly LocalModel[] = [];
+  /** Files of the models, by name. */
+  #parts: ReadonlyMap<string, ModelFiles> = new Map();
   #invalid: readonly InvalidModel[] = [];
   #inspections = new Map<string, Inspection>();
   #running: Promise<void> | null = null;
@@ -58,6 +79,11 @@ class WatchedFolder implements ModelStore {
 
   constructor(options: ModelStoreOptions) {
     this.#options = options;
+    this.#digests = new ModelDigests({
+      ...options,
+      isBusy: () => options.isBusy?.() ?? false,
+      onRoot: () => this.#takeRoots(),
+    });
     this.#running = this.#scan();
     this.#timer = options.clock.every(RESCAN_EVERY_MS, () => {
       this.#running ??= this.#scan();
@@ -70,6 +96,42 @@ class WatchedFolder implements ModelStore {
 
   invalid(): readonly InvalidModel[] {
     return this.#invalid;
+  }
+
+  async manifest(model: string): Promise<ModelManifest | null> {
+    const offered = this.#models.find(({ name }) => name === model);
+    const parts = this.#parts.get(model);
+    if (offered === undefined || parts === undefined) return null;
+    const digests = await this.#digests.recall(parts);
+    if (digests === null) return null;
+    const files = digests.map((digest, at) => ({
+      name: baseOf(parts.files[at]?.path ?? ""),
+      ...digest,
+    }));
+    return await makeManifest(offered, files);
+  }
+
+  async readChunk(
+    model: string,
+    file: number,
+    chunk: number,
+  ): Promise<Uint8Array<ArrayBuffer> | null> {
+    const part = this.#parts.get(model)?.files[file];
+    const offset = chunk * CHUNK_BYTES;
+    if (part === undefined || !(offset >= 0 && offset < part.sizeBytes)) {
+      return null;
+    }
+    const { files, modelsDir } = this.#options;
+    using open = await files.open(`${modelsDir}/${part.path}`);
+    return await open.read(
+      offset,
+      Math.min(CHUNK_BYTES, part.sizeBytes - offset),
+    );
+  }
+
+  async digested(): Promise<void> {
+    await this.#running;
+    await this.#digests.idle();
   }
 
   refresh(): Promise<void> {
@@ -87,6 +149,7 @@ class WatchedFolder implements ModelStore {
     this.#closing.abort();
     await this.#next;
     await this.#running;
+    await this.#digests[Symbol.asyncDispose]();
   }
 
   async #scan(): Promise<void> {
@@ -107,7 +170,7 @@ class WatchedFolder implements ModelStore {
     const inspections = new Map<string, Inspection>();
     for (const file of scan.files) {
       signal.throwIfAborted();
-      const key = keyOf(file);
+      const key = fileKeyOf(file);
       const known = this.#inspections.get(key);
       const kept = known !== undefined &&
         !(known.kind === "unsound" && known.transient);
@@ -119,6 +182,16 @@ class WatchedFolder implements ModelStore {
     }
     this.#inspections = inspections;
     this.#publish(scan);
+    await this.#digests.follow([...this.#parts.values()]);
+    this.#takeRoots();
+  }
+
+  #takeRoots(): void {
+    this.#models = this.#models.map((model) => {
+      const parts = this.#parts.get(model.name);
+      const root = parts === undefined ? null : this.#digests.rootOf(parts);
+      return root === model.root ? model : { ...model, root };
+    });
   }
 
   async #scanFolder(): Promise<FolderScan> {
@@ -135,6 +208,7 @@ class WatchedFolder implements ModelStore {
 
   #publish(scan: FolderScan): void {
     const models = new Map<string, LocalModel>();
+    const parts = new Map<string, ModelFiles>();
     const identities = new Map<string, string | null>();
     const invalid: InvalidModel[] = scan.refused.map(({ path, reason }) => ({
       name: path,
@@ -151,13 +225,15 @@ class WatchedFolder implements ModelStore {
       const judgement = judgeModel(
         this.#options.modelsDir,
         found,
-        (file) => this.#inspections.get(keyOf(file)) ?? UNSEEN,
+        (file) => this.#inspections.get(fileKeyOf(file)) ?? UNSEEN,
       );
       const { identity, path } = found.files[0];
       if (judgement.kind === "invalid") {
         invalid.push({ name, reason: judgement.reason });
       } else if (!models.has(name)) {
-        models.set(name, judgement.model);
+        const root = this.#digests.rootOf(found);
+        models.set(name, { ...judgement.model, root });
+        parts.set(name, found);
         identities.set(name, identity);
       } else if (identity === null || identities.get(name) !== identity) {
         // The same file under one name twice is one model, and no news.
@@ -167,6 +243,7 @@ class WatchedFolder implements ModelStore {
     }
     this.#tell(models, invalid);
     this.#models = [...models.values()].sort(byName);
+    this.#parts = parts;
     this.#invalid = invalid.sort(byName);
   }
 
@@ -204,15 +281,6 @@ const UNSEEN: Inspection = {
   reason: "The file was not inspected",
   transient: true,
 };
-
-function keyOf(file: GgufFile): string {
-  return JSON.stringify([
-    file.path,
-    file.sizeBytes,
-    file.modifiedMs,
-    file.identity,
-  ]);
-}
 
 function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

@@ -52,6 +52,7 @@ Deno.test("readGgufHeader keeps the facts of a sound model when versions differ"
       type: "model",
       contextLength: 40_960,
       poolingType: 3,
+      fileType: null,
       splitCount: 2,
       tensorCount: 0,
     });

@@ -9,6 +9,8 @@ import {
 import { buildGguf, buildModel } from "../fakes/gguf_builder.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
 
+const MANIFESTS = "/data/manifests";
+
 async function scan(seed: Record<string, string | Uint8Array<ArrayBuffer>>) {
   const files = new MemoryFiles(seed);
   const clock = new ManualClock();
@@ -17,6 +19,7 @@ async function scan(seed: Record<string, string | Uint8Array<ArrayBuffer>>) {
     clock,
     log: new QuietLog(),
     modelsDir: "/models",
+    manifestsDir: MANIFESTS,
   });
   await store.refresh();
   return { models: store.list(), invalid: store.invalid() };
@@ -143,6 +146,7 @@ Deno.test("createModelStore follows links inside the folder only (GGF-04)", asyn
       clock: createSystemClock(),
       log: new QuietLog(),
       modelsDir: root,
+      manifestsDir: `${outside}/manifests`,
     });
     await store.refresh();
     assert.deepEqual(
@@ -180,10 +184,12 @@ Deno.test("createModelStore notices new, changed and vanished files within 10 s,
     clock,
     log,
     modelsDir: "/models",
+    manifestsDir: MANIFESTS,
   });
-  await store.refresh();
+  await store.digested();
   await clock.advance(30_000);
-  assert.equal(opened, 1);
+  // Once for the header and once for the digest.
+  assert.equal(opened, 2);
   await files.writeAtomic("/models/b.gguf", buildModel().slice(0, 99), 0o600);
   await clock.advance(10_000);
   assert.deepEqual(store.invalid().map(({ name }) => name), ["b"]);
@@ -192,7 +198,8 @@ Deno.test("createModelStore notices new, changed and vanished files within 10 s,
   await clock.advance(10_000);
   assert.deepEqual(store.list().map(({ name }) => name), ["b"]);
   assert.deepEqual(store.invalid(), []);
-  assert.equal(opened, 3);
+  await store.digested();
+  assert.equal(opened, 5);
   assert.deepEqual(log.lines.map(({ message }) => message), [
     "Found a model",
     "A file is no usable model",
@@ -209,6 +216,7 @@ Deno.test("createModelStore is empty and silent when the folder is not there yet
     clock: new ManualClock(),
     log,
     modelsDir: "/models",
+    manifestsDir: MANIFESTS,
   });
   await store.refresh();
   assert.deepEqual([store.list(), log.lines], [[], []]);

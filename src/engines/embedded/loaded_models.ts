@@ -264,6 +264,9 @@ export class LoadedModels implements AsyncDisposable {
   }
 }
 
-function isSame(a: LocalModel, b: LocalModel): boolean {
-  return a.path === b.path && a.sizeBytes === b.sizeBytes && a.root === b.root;
+/** A root that is found only after the load is no other model. */
+function isSame(loaded: LocalModel, offered: LocalModel): boolean {
+  return loaded.path === offered.path &&
+    loaded.sizeBytes === offered.sizeBytes &&
+    (loaded.root === null || loaded.root === offered.root);
 }
