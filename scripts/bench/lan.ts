@@ -5,8 +5,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { issueForTest } from "../../test/e2e/lan/licensed.ts";
-import { PROMISED, runScenario } from "../../test/e2e/lan/scenario.ts";
+import { PROMISED, runScenario } from "../lab/lan/scenario.ts";
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +26,7 @@ const rows: Record<string, Record<string, number>> = {
   promised: { ...PROMISED },
 };
 for (let round = 1; round <= Number(values.rounds); round++) {
-  const took = await runScenario(hosts, patient, await issueForTest());
+  const took = await runScenario(hosts, patient);
   rows[`round ${round}`] = Object.fromEntries(
     Object.entries(took).map(([what, ms]) => [what, Math.round(ms)]),
   );

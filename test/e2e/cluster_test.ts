@@ -4,7 +4,7 @@ import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { closedLoop, streamChat } from "../../scripts/lab/chat.ts";
 import { listMembers, membersSeen } from "../../scripts/lab/members.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../../scripts/lab/eventually.ts";
 
 const HAS_CLUSTER = await Deno.stat(
   new URL("../../ee/main.ts", import.meta.url),

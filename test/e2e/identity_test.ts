@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
-import { eventually } from "./eventually.ts";
-import { issueForTest } from "./licensed.ts";
+import { eventually } from "../../scripts/lab/eventually.ts";
+import { issueForTest } from "../../scripts/lab/licensed.ts";
 
 const HAS_CLUSTER = await Deno.stat(
   new URL("../../ee/main.ts", import.meta.url),

@@ -8,7 +8,7 @@ import {
   type NodeProcess,
   startNode,
 } from "../../scripts/lab/node_process.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../../scripts/lab/eventually.ts";
 import {
   descendants,
   heldSockets,

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { eventually } from "../eventually.ts";
-import { startAvahi } from "./avahi.ts";
+import { eventually } from "../../../scripts/lab/eventually.ts";
+import { startAvahi } from "../../../scripts/lab/lan/avahi.ts";
 import {
   areHealthy,
   LINK_PORT,
   makeFolder,
   membersBecome,
   startLanNode,
-} from "./lan_node.ts";
+} from "../../../scripts/lab/lan/lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
-import { TestLan } from "./test_lan.ts";
+import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
 const PROGRAMS = [
   "avahi-daemon",

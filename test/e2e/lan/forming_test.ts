@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../../../scripts/lab/eventually.ts";
 import {
   areHealthy,
   makeFolder,
   membersBecome,
   startLanNode,
-} from "./lan_node.ts";
+} from "../../../scripts/lab/lan/lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
-import { issueForTest } from "./licensed.ts";
-import { PROMISED, runScenario, type ScenarioBounds } from "./scenario.ts";
-import { TestLan } from "./test_lan.ts";
+import {
+  PROMISED,
+  runScenario,
+  type ScenarioBounds,
+} from "../../../scripts/lab/lan/scenario.ts";
+import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
 /** Twice what is promised: the machine that tests may be slow. */
 const BOUNDS: ScenarioBounds = {
@@ -24,7 +27,7 @@ lanTest(
   "three licensed hosts form, move at once, lose and find one that is cut off, and notice a death",
   [],
   async () => {
-    await runScenario(3, BOUNDS, await issueForTest());
+    await runScenario(3, BOUNDS);
   },
 );
 

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { captureLan } from "./capture.ts";
+import { captureLan } from "../../../scripts/lab/lan/capture.ts";
 import {
   areHealthy,
   LINK_PORT,
   makeFolder,
   membersBecome,
   startLanNode,
-} from "./lan_node.ts";
+} from "../../../scripts/lab/lan/lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
-import { multicastDns, multicastTexts } from "./multicast_text.ts";
-import { TestLan } from "./test_lan.ts";
+import {
+  multicastDns,
+  multicastTexts,
+} from "../../../scripts/lab/lan/multicast_text.ts";
+import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
 const FORMED_MS = 8000;
 

@@ -1,4 +1,4 @@
-import { endOf } from "./run_program.ts";
+import { endOf } from "../../../scripts/lab/lan/run_program.ts";
 
 const HAS_CLUSTER = await Deno.stat(
   new URL("../../../ee/main.ts", import.meta.url),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { scryptSync } from "node:crypto";
+import { hkdfSync, scryptSync } from "node:crypto";
 import { join } from "node:path";
 import { writeCoveyTiny } from "../../../scripts/fixtures/covey_tiny.ts";
-import { type Captured, captureLan } from "./capture.ts";
+import { captureLan } from "../../../scripts/lab/lan/capture.ts";
 import {
   areHealthy,
   LINK_PORT,
@@ -11,11 +11,11 @@ import {
   membersBecome,
   SECRET,
   startLanNode,
-} from "./lan_node.ts";
+} from "../../../scripts/lab/lan/lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
-import { multicastTexts } from "./multicast_text.ts";
-import { tcpStreams } from "./pcap.ts";
-import { TestLan } from "./test_lan.ts";
+import { multicastTexts } from "../../../scripts/lab/lan/multicast_text.ts";
+import { type Captured, tcpStreams } from "../../../scripts/lab/lan/pcap.ts";
+import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
 const IDLE_MS = 20_000;
 const PROMPT = "the heron counts its eggs at dusk";
@@ -93,7 +93,7 @@ lanTest(
         "host-2",
         clusterId,
         "/covey/1/",
-        ...await derivedFrom(SECRET),
+        ...derivedFrom(SECRET),
       ]);
     }
   },
@@ -182,18 +182,20 @@ function assertHidden(
   }
 }
 
-/** What the secret becomes: the stretched key and the admission password. */
-async function derivedFrom(secret: string): Promise<readonly Uint8Array[]> {
-  const { deriveClusterKeys } = await import(
-    "../../../ee/src/identity/cluster_keys.ts"
-  );
-  const { Secret } = await import("../../../src/domain/mod.ts");
-  const { admissionPassword } = await deriveClusterKeys(new Secret(secret));
+/** What the secret becomes, derived here anew: the stretched key and the admission password. */
+function derivedFrom(secret: string): readonly Uint8Array[] {
   const stretched = scryptSync(secret, "covey/1", 32, {
     N: 2 ** 15,
     r: 8,
     p: 1,
     maxmem: 2 ** 26,
   });
-  return [stretched, admissionPassword];
+  const password = hkdfSync(
+    "sha256",
+    stretched,
+    "",
+    "covey/1 admission password",
+    32,
+  );
+  return [stretched, new Uint8Array(password)];
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { heldSockets } from "../procfs.ts";
-import { captureLan } from "./capture.ts";
-import { makeFolder, startLanNode } from "./lan_node.ts";
+import { captureLan } from "../../../scripts/lab/lan/capture.ts";
+import { makeFolder, startLanNode } from "../../../scripts/lab/lan/lan_node.ts";
 import { lanTest } from "./lan_test_case.ts";
-import { TestLan } from "./test_lan.ts";
+import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
 const API_PORT = 11411;
 const WATCHED_MS = 10_000;

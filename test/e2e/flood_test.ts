@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { listMembers, membersSeen } from "../../../scripts/lab/members.ts";
+import { listMembers, membersSeen } from "../../scripts/lab/members.ts";
 import {
   FROM_SOURCE,
   type NodeProcess,
   startNode,
-} from "../../../scripts/lab/node_process.ts";
-import { residentBytes } from "../../../test/e2e/procfs.ts";
+} from "../../scripts/lab/node_process.ts";
+import { residentBytes } from "./procfs.ts";
 
 const CONNECTIONS = 10_000;
 const WAVE = 500;

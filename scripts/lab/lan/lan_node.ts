@@ -1,9 +1,5 @@
 import { join } from "node:path";
-import {
-  FROM_SOURCE,
-  type NodeProcess,
-  startNode,
-} from "../../../scripts/lab/node_process.ts";
+import { FROM_SOURCE, type NodeProcess, startNode } from "../node_process.ts";
 import type { LanHost } from "./lan_host.ts";
 
 /** The secret of a test's cluster. */

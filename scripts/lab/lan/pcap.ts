@@ -1,5 +1,3 @@
-import type { Captured } from "./capture.ts";
-
 /** One packet of a capture. Whatever has no port says what it is by `protocol`. */
 export interface SeenPacket {
   /** Seconds since the epoch. */
@@ -11,6 +9,13 @@ export interface SeenPacket {
   readonly fromPort: number;
   readonly toPort: number;
   readonly payload: Uint8Array;
+}
+
+/** What passed. */
+export interface Captured {
+  /** The frames as they were, one after the other. */
+  readonly bytes: Uint8Array;
+  readonly packets: readonly SeenPacket[];
 }
 
 const FILE_HEAD = 24;

@@ -7,7 +7,7 @@ import {
   type SeenMember,
   startLanNode,
 } from "./lan_node.ts";
-import type { LicensedStart } from "./licensed.ts";
+import { issueForTest } from "../licensed.ts";
 import { TestLan } from "./test_lan.ts";
 
 /** How long each thing may take. */
@@ -31,26 +31,29 @@ export const PROMISED: ScenarioBounds = {
 
 /**
  * Take a cluster through forming, a change of every address, a silent cut, the
- * link's return, and a member that is killed.
+ * link's return, and a member that is killed. The nodes are licensed for any
+ * number of members.
  *
  * @param count How many hosts.
  * @param bounds When to give up waiting for each.
- * @param start How each node is started, where it is not as usual.
  * @returns How long each took.
  * @throws {Error} When a bound has passed.
  */
 export async function runScenario(
   count: number,
   bounds: ScenarioBounds,
-  start: Partial<LicensedStart> = {},
 ): Promise<ScenarioBounds> {
   await using stack = new AsyncDisposableStack();
   const lan = stack.use(await TestLan.open(count));
   const folder = await makeFolder(stack);
+  const { command, env, licence } = await issueForTest(folder, "unlimited");
+  const start = {
+    folder,
+    program: command,
+    env: { ...env, COVEY_LICENCE: licence },
+  };
   const nodes = await Promise.all(
-    lan.hosts.map(async (host) =>
-      stack.use(await startLanNode(host, { folder, ...start }))
-    ),
+    lan.hosts.map(async (host) => stack.use(await startLanNode(host, start))),
   );
   const whole = areHealthy(count);
   const formedMs = await membersBecome(

@@ -1,4 +1,4 @@
-import { readPcap, type SeenPacket } from "./pcap.ts";
+import { type Captured, readPcap } from "./pcap.ts";
 import type { TestLan } from "./test_lan.ts";
 
 const LAST_FRAMES_MS = 300;
@@ -7,13 +7,6 @@ const LAST_FRAMES_MS = 300;
 export interface Capture extends AsyncDisposable {
   /** End it and read what passed. */
   end(): Promise<Captured>;
-}
-
-/** What passed. */
-export interface Captured {
-  /** The frames as they were, one after the other. */
-  readonly bytes: Uint8Array;
-  readonly packets: readonly SeenPacket[];
 }
 
 /**
