@@ -81,7 +81,15 @@ export function chatRequestOf(body: JsonObject): OllamaRequest {
     body: {
       ...commonOf(body),
       messages,
-      ...((fields.tools?.length ?? 0) > 0 ? { tools: body.tools } : {}),
+      ...((fields.tools?.length ?? 0) > 0
+        ? {
+          tools: body.tools,
+          // No word of Ollama's, but the only one there is for a call that must be made.
+          ...(body.tool_choice === undefined
+            ? {}
+            : { tool_choice: body.tool_choice }),
+        }
+        : {}),
     },
   };
 }
