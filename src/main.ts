@@ -67,7 +67,7 @@ export async function runCovey(
   // A node that serves has no use for the other commands, nor memory for them.
   const commands = own.some(({ name }) => name === Deno.args[0])
     ? own
-    : [...own, ...await loadOthers(extras)];
+    : [...own, ...await loadOthers(platform, extras)];
   Deno.exitCode = await runCli(commands, Deno.args, {
     version: settings.version,
     entropy,
@@ -103,9 +103,22 @@ export async function runCovey(
   });
 }
 
-async function loadOthers({ loadCommands }: Extras): Promise<Command[]> {
-  const { COMMANDS } = await import("./cli/mod.ts");
-  return [...COMMANDS, ...await loadCommands?.() ?? []];
+async function loadOthers(
+  platform: Platform,
+  { loadCommands }: Extras,
+): Promise<Command[]> {
+  const { COMMANDS, keyCommand } = await import("./cli/mod.ts");
+  const keys = keyCommand(async (files, dataDir) => {
+    const { loadClientKeys } = await import("./store/client_keys.ts");
+    const { clock, entropy } = platform;
+    return await loadClientKeys({
+      files,
+      entropy,
+      nowMs: () => clock.now(),
+      dataDir,
+    });
+  });
+  return [...COMMANDS, keys, ...await loadCommands?.() ?? []];
 }
 
 function serveEdge(platform: Platform, extras: Extras): ServeEdge {

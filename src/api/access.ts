@@ -1,4 +1,10 @@
-import { Fault, type Secret } from "../domain/mod.ts";
+import {
+  Fault,
+  isInNetwork,
+  type Network,
+  type Secret,
+} from "../domain/mod.ts";
+import type { ClientKeys } from "../store/client_keys.ts";
 import { isLoopback, parseHost } from "./host_name.ts";
 
 /** What a caller may do (design.md 7). */
@@ -8,8 +14,8 @@ export type Scope = "infer" | "read" | "admin";
 export interface AccessRules {
   /** Client keys; each gives `infer` and `read`. */
   readonly apiKeys: readonly Secret[];
-  /** Whether a caller without a key gets `infer` and `read`. */
-  readonly allowAnonymous: boolean;
+  /** Where a caller without a key gets `infer` and `read`; none for nowhere. */
+  readonly allowAnonymous: readonly Network[];
   /** Host names accepted beside addresses, localhost, the own name, *.local and *.internal. */
   readonly allowedHosts: readonly string[];
   /** Origins of other web pages that may call, for example `https://chat.example`. */
@@ -49,7 +55,7 @@ export type Caller =
   }
   | { readonly kind: "refused"; readonly fault: Fault };
 
-/** Decides who gets in. Holds no state that changes. */
+/** Decides who gets in. Holds no state that changes, but asks the named keys each time. */
 export interface Access {
   /** Check Host and Origin: a web page must not reach us through a name it made up. */
   reach(request: Request): Reach;
@@ -58,7 +64,7 @@ export interface Access {
     request: Request,
     info: ConnectionInfo,
     loopbackNamed: boolean,
-  ): Caller;
+  ): Promise<Caller>;
 }
 
 const EVERYTHING: ReadonlySet<Scope> = new Set(["infer", "read", "admin"]);
@@ -72,12 +78,14 @@ const PROXIED = /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-.*)$/;
  *
  * @param rules Who may call.
  * @param ownName This host's name.
+ * @param named Keys that the operator gave by name, beside those of the rules; null where none are kept.
  * @param tag Draws the opaque tag of each key's client; never made from the key, which members could then guess at.
  * @returns The gate.
  */
 export function createAccess(
   rules: AccessRules,
   ownName: string,
+  named: ClientKeys | null,
   tag: () => string,
 ): Access {
   const hosts = new Set(
@@ -122,29 +130,33 @@ export function createAccess(
     return { kind: "accepted", allowedOrigin: origin, loopbackNamed: false };
   }
 
-  function identify(
+  async function identify(
     request: Request,
     info: ConnectionInfo,
     loopbackNamed: boolean,
-  ): Caller {
+  ): Promise<Caller> {
+    const proxied = isProxied(request.headers);
     const local = rules.trustLoopback && loopbackNamed &&
-      isLoopback(info.remoteHost) && isLoopback(info.localHost) &&
-      !isProxied(request.headers);
+      isLoopback(info.remoteHost) && isLoopback(info.localHost) && !proxied;
+    const hasKeys = keys.length > 0 || (named?.list().length ?? 0) > 0;
     const presented = presentedKey(request.headers);
     // Programs that insist on a key send any: where none is configured it says nothing.
-    if (presented !== null && keys.length > 0) {
+    if (presented !== null && hasKeys) {
       const bytes = encoder.encode(presented);
       let client: string | undefined;
       for (const key of keys) {
         if (equalInConstantTime(key.bytes, bytes)) client = key.client;
       }
+      const key = await named?.find(presented) ?? null;
+      if (key !== null) client = `key-${key.tag}`;
       if (client === undefined) {
         return refuseCaller("The API key is not one of this node's");
       }
-      return { kind: "known", scopes: local ? EVERYTHING : USE, client };
+      const scopes = local || key?.admin === true ? EVERYTHING : USE;
+      return { kind: "known", scopes, client };
     }
     if (local) return { kind: "known", scopes: EVERYTHING, client: "local" };
-    if (rules.allowAnonymous) {
+    if (isWelcome(info.remoteHost, proxied)) {
       return {
         kind: "known",
         scopes: USE,
@@ -152,9 +164,17 @@ export function createAccess(
       };
     }
     return refuseCaller(
-      keys.length > 0
+      hasKeys
         ? "This node asks for an API key; send it as authorization: Bearer <key>"
-        : "This node asks for an API key and has none yet; set COVEY_API_KEYS there, or COVEY_ALLOW_ANONYMOUS=1",
+        : "This node asks for an API key and has none yet; make one there with `covey key add NAME`, or set COVEY_API_KEYS or COVEY_ALLOW_ANONYMOUS",
+    );
+  }
+
+  /** Behind a proxy the caller's address is not known, so that only what is open to all is open. */
+  function isWelcome(remoteHost: string, proxied: boolean): boolean {
+    return rules.allowAnonymous.some((network) =>
+      isInNetwork(remoteHost, network) &&
+      (!proxied || network.prefixBits === 0)
     );
   }
 

@@ -3,6 +3,7 @@ import { type ConnectionInfo, createAccess } from "./access.ts";
 import type { ApiOptions } from "./context.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import { type Dialect, faultResponse } from "./errors.ts";
+import { createRateLimiter } from "./rate_limit.ts";
 import { cutSourcePrefix } from "./request_source.ts";
 import { matchRoute, type RouteMatch } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
@@ -40,7 +41,15 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]);
  */
 export function createApi(options: ApiOptions): Api {
   const { clock, entropy, log, metrics, self } = options;
-  const access = createAccess(options.access, self.name, () => entropy.uuid());
+  const access = createAccess(
+    options.access,
+    self.name,
+    options.clientKeys ?? null,
+    () => entropy.uuid(),
+  );
+  const limiter = options.rateLimit
+    ? createRateLimiter(options.rateLimit)
+    : null;
   const routes = createRoutes(options);
   const requests = metrics.counter(
     "covey_http_requests_total",
@@ -131,8 +140,14 @@ export function createApi(options: ApiOptions): Api {
     loopbackNamed: boolean,
   ): Promise<Response> {
     const open = match.kind === "found" && match.target.scope === "open";
-    const caller = open ? null : access.identify(request, info, loopbackNamed);
+    const caller = open
+      ? null
+      : await access.identify(request, info, loopbackNamed);
     if (caller?.kind === "refused") throw caller.fault;
+    // Who owns the machine needs no protection from himself.
+    if (caller !== null && caller.client !== "local") {
+      limiter?.admit(caller.client, clock.monotonic());
+    }
     switch (match.kind) {
       case "unknown":
         throw new Fault(

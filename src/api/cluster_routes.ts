@@ -1,4 +1,5 @@
-import { type ClusterAction, Fault, type JsonObject } from "../domain/mod.ts";
+import type { ClusterAction, JsonObject } from "../domain/mod.ts";
+import { checkContentType, jsonResponse } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { parseJsonObject } from "./json_body.ts";
@@ -29,7 +30,7 @@ export function createClusterRoutes(
     target: {
       scope: "read",
       handle: async ({ request }) =>
-        json(await act(action, {}, request.signal)),
+        jsonResponse(await act(action, {}, request.signal)),
     },
   });
   const change = (
@@ -46,7 +47,7 @@ export function createClusterRoutes(
         checkContentType(request);
         const bytes = await readBody(request, BOUNDS, clock);
         const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
-        return json(
+        return jsonResponse(
           await act(action, { ...body, ...more(params) }, request.signal),
         );
       },
@@ -66,27 +67,4 @@ export function createClusterRoutes(
     look("doctor"),
     look("audit"),
   ];
-}
-
-/** Pages of other origins can not send this type without being asked for leave first. */
-function checkContentType(request: Request): void {
-  const header = request.headers.get("content-type");
-  // A DELETE needs no body, and no page may send one unasked.
-  if (header === null && request.method === "DELETE") return;
-  const type = (header ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type === "application/json") return;
-  throw new Fault(
-    "unsupported_media_type",
-    "This route takes a body of content-type application/json alone",
-    { param: "content-type" },
-  );
-}
-
-function json(value: unknown): Response {
-  return new Response(JSON.stringify(value), {
-    headers: {
-      "content-type": "application/json",
-      "cache-control": "no-store",
-    },
-  });
 }

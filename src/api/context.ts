@@ -8,7 +8,9 @@ import type {
   Source,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
+import type { ClientKeys } from "../store/client_keys.ts";
 import type { AccessRules } from "./access.ts";
+import type { RateLimit } from "./rate_limit.ts";
 
 /** Whether the node can serve yet. */
 export type Readiness =
@@ -36,6 +38,10 @@ export interface ApiOptions {
   /** Why a file of that name in the models folder is no usable model, or null. */
   readonly problemWith?: (model: string) => string | null;
   readonly access: AccessRules;
+  /** Keys that the operator gives by name; absent where none are kept. */
+  readonly clientKeys?: ClientKeys;
+  /** How often each key, and each address without one, may ask; null or absent for no limit. */
+  readonly rateLimit?: RateLimit | null;
   readonly self: { readonly id: NodeId; readonly name: string };
   /** Whether broken streams go on elsewhere unless a request says otherwise; absent for no. */
   readonly continueStreams?: boolean;

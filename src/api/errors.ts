@@ -64,6 +64,7 @@ const ROWS: Readonly<Record<FaultCode, FaultRow>> = {
   unsupported_media_type: { status: 415, ...BAD },
   queue_full: { status: 429, ...RATE },
   cooling_down: { status: 429, ...RATE },
+  rate_limited: { status: 429, ...RATE },
   internal: { status: 500, ...BROKEN },
   not_implemented: { status: 501, ...BROKEN },
   engine_failed: { status: 502, ...BROKEN },

@@ -6,6 +6,7 @@ import type { Dialect } from "./errors.ts";
 import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
+import { createKeyRoutes } from "./key_routes.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createStatusHandlers } from "./status.ts";
@@ -95,6 +96,7 @@ export function createRoutes(
     get("/cluster/members", "read", status.members),
     ...createClusterRoutes(options),
     ...createFleetRoutes(options),
+    ...createKeyRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({

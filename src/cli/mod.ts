@@ -33,6 +33,7 @@ export {
   type NodeAddress,
   type NodeApiOptions,
 } from "./node_api.ts";
+export { keyCommand } from "./key.ts";
 export { formatTable } from "./table.ts";
 export { runCli } from "./run_cli.ts";
 

@@ -21,7 +21,6 @@ const PLANNED: readonly string[] = [
   "import",
   "invite",
   "join",
-  "key",
   "leave",
   "licence",
   "license",

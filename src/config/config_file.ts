@@ -4,13 +4,14 @@ import { parseEngineList } from "./engine_list.ts";
 import { bad, type BadConfig, type Given, quote } from "./given.ts";
 import { parseModelSets } from "./model_sets.ts";
 import type { EngineConfig } from "./node_config.ts";
+import { parseRateLimit } from "./rate_limit.ts";
 import { FILE_KEYS, type NameMeaning } from "./setting_names.ts";
 
 /** Name of the file in the data folder. */
 export const CONFIG_FILE_NAME = "covey.jsonc";
 
 const LONGEST = 1_048_576;
-const OWN_KEYS = ["engines", "models"];
+const OWN_KEYS = ["engines", "models", "rateLimit"];
 
 /** What covey.jsonc said. */
 export type FileReading =
@@ -20,12 +21,13 @@ export type FileReading =
     readonly notices: readonly string[];
     readonly engines: readonly EngineConfig[];
     readonly modelSets: readonly ModelSet[];
+    readonly rateLimit: { readonly requestsPerMinute: number } | null;
   }
   | BadConfig;
 
 /**
  * Read covey.jsonc: JSON with comments and trailing commas, one object whose
- * keys are those of the settings, `engines` and `models`.
+ * keys are those of the settings, `engines`, `models` and `rateLimit`.
  *
  * @param text The file's text.
  * @returns What it says, or the first thing wrong with it.
@@ -54,7 +56,14 @@ export async function readConfigFile(text: string): Promise<FileReading> {
     return badFile(`${placeOf(source, first.offset)}: ${problem}`);
   }
   if (tree === undefined) {
-    return { kind: "read", given: [], notices: [], engines: [], modelSets: [] };
+    return {
+      kind: "read",
+      given: [],
+      notices: [],
+      engines: [],
+      modelSets: [],
+      rateLimit: null,
+    };
   }
   if (tree.type !== "object") {
     return badFile('must hold one object, such as {"port": 11411}');
@@ -71,6 +80,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
   const notices: string[] = [];
   let engines: readonly EngineConfig[] = [];
   let modelSets: readonly ModelSet[] = [];
+  let rateLimit: { readonly requestsPerMinute: number } | null = null;
   for (const { children } of tree.children ?? []) {
     const [keyNode, valueNode] = children ?? [];
     if (keyNode === undefined || valueNode === undefined) continue;
@@ -84,6 +94,10 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       const read = parseModelSets(jsonc.getNodeValue(valueNode));
       if (read.kind === "bad") return read;
       modelSets = read.sets;
+    } else if (key === "rateLimit") {
+      const read = parseRateLimit(jsonc.getNodeValue(valueNode));
+      if (read.kind === "bad") return read;
+      rateLimit = read.rateLimit;
     } else if (meaning === undefined) {
       notices.push(unknownKey(key));
     } else {
@@ -92,7 +106,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       if (reading !== null) given.push(reading);
     }
   }
-  return { kind: "read", given, notices, engines, modelSets };
+  return { kind: "read", given, notices, engines, modelSets, rateLimit };
 }
 
 function readEntry(

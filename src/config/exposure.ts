@@ -28,7 +28,7 @@ export function checkExposure(
   if (!exposure.hasApiKeys && !exposure.allowAnonymous) {
     return bad(
       "COVEY_HOST",
-      `${place}: ${address} is reachable by others and needs client keys; set COVEY_API_KEYS, or COVEY_ALLOW_ANONYMOUS=1 to serve anybody`,
+      `${place}: ${address} is reachable by others and needs client keys; make one with "covey key add NAME", set COVEY_API_KEYS, or COVEY_ALLOW_ANONYMOUS=1 to serve anybody`,
     );
   }
   if (!exposure.allowPlaintext) {

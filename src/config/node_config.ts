@@ -3,6 +3,7 @@ import type {
   ClusterConfig,
   LogLevel,
   ModelSet,
+  Network,
   Secret,
 } from "../domain/mod.ts";
 
@@ -73,8 +74,10 @@ export interface NodeConfig {
   readonly listen: readonly ListenAddress[];
   /** Keys of clients. */
   readonly apiKeys: readonly Secret[];
-  /** Whether callers beyond this machine need no key. */
-  readonly allowAnonymous: boolean;
+  /** Networks from which callers need no key; none for nowhere. */
+  readonly allowAnonymous: readonly Network[];
+  /** How often each key, and each address without one, may ask; null for no limit. */
+  readonly rateLimit: { readonly requestsPerMinute: number } | null;
   /** Further names that clients may call this node by. */
   readonly allowedHosts: readonly string[];
   /** Web pages that may call this node. */

@@ -1,4 +1,6 @@
 import type { ClusterConfig } from "../domain/mod.ts";
+import { FileError } from "../platform/mod.ts";
+import { isLoopback } from "./address.ts";
 import { readConfigFile } from "./config_file.ts";
 import { readEnvironment } from "./environment.ts";
 import { checkExposure } from "./exposure.ts";
@@ -58,6 +60,7 @@ const NO_FILE = {
   notices: [],
   engines: [],
   modelSets: [],
+  rateLimit: null,
 } as const;
 
 /**
@@ -100,8 +103,10 @@ export async function parseNodeConfig(
   const exposure = checkExposure(
     {
       listen,
-      hasApiKeys: values.apiKeys.length > 0,
-      allowAnonymous: values.allowAnonymous,
+      hasApiKeys: values.apiKeys.length > 0 ||
+        (listen.some(({ host }) => !isLoopback(host)) &&
+          await hasNamedKeys(sources, location.dataDir)),
+      allowAnonymous: values.allowAnonymous.length > 0,
       allowPlaintext: values.allowPlaintext,
     },
     chosen.get(SETTINGS.host.variable)?.place ?? SETTINGS.host.variable,
@@ -119,6 +124,7 @@ export async function parseNodeConfig(
     listen,
     apiKeys: values.apiKeys,
     allowAnonymous: values.allowAnonymous,
+    rateLimit: file.rateLimit,
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins,
     trustLoopback: values.trustLoopback,
@@ -166,6 +172,20 @@ function readAll(chosen: Chosen): SettingValues | BadConfig {
   }
   // The table's type ties each key to its value; the loop can not say so.
   return first ?? values as SettingValues;
+}
+
+/** Whether `covey key add` made any: with them the API is no more open than with COVEY_API_KEYS. */
+async function hasNamedKeys(
+  { readFile }: ConfigSources,
+  dataDir: string,
+): Promise<boolean> {
+  try {
+    return (await readFile(`${dataDir}/client_keys.json`)).includes("sha256");
+  } catch (error) {
+    // Whatever keeps the file from being read now stops the start later, by name.
+    if (error instanceof FileError) return false;
+    throw error;
+  }
 }
 
 function listenAddresses(values: SettingValues): readonly ListenAddress[] {

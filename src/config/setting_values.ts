@@ -1,4 +1,4 @@
-import type { LogLevel, Secret, StaticPeer } from "../domain/mod.ts";
+import type { LogLevel, Network, Secret, StaticPeer } from "../domain/mod.ts";
 import type { HostAndPort } from "./address.ts";
 import type { EngineChoice } from "./node_config.ts";
 
@@ -17,7 +17,7 @@ export interface SettingValues {
   readonly mdnsInterfaces: readonly string[] | null;
   readonly routing: "local_first" | "balanced";
   readonly apiKeys: readonly Secret[];
-  readonly allowAnonymous: boolean;
+  readonly allowAnonymous: readonly Network[];
   readonly allowPlaintext: boolean;
   readonly tlsCert: string | null;
   readonly tlsKey: string | null;

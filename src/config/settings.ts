@@ -19,6 +19,7 @@ import {
 } from "./secret_strength.ts";
 import { accept, listOf, refuse, type Setting } from "./setting.ts";
 import type { SettingValues } from "./setting_values.ts";
+import { anonymousNetworks } from "./anonymous_networks.ts";
 import { staticPeer } from "./static_peer.ts";
 
 const ROLES = ["node", "controller"] as const;
@@ -185,17 +186,14 @@ export const SETTINGS: {
   },
   allowAnonymous: {
     variable: "COVEY_ALLOW_ANONYMOUS",
-    about: "Serve callers without a key beyond loopback",
-    accepts: TOGGLE_FORMS,
-    fallback: false,
+    about:
+      "Serve callers without a key: all of them, or those of some networks",
+    accepts:
+      "0, 1, true, false, or networks such as 172.16.0.0/12, separated by commas",
+    fallback: [],
     fallbackText: "0",
     toggle: true,
-    parse: (text) =>
-      text.includes("/")
-        ? refuse(
-          "lists of networks are not part of this build yet, give 0 or 1",
-        )
-        : toggle(text),
+    parse: anonymousNetworks,
   },
   allowPlaintext: {
     variable: "COVEY_ALLOW_PLAINTEXT",

@@ -15,6 +15,7 @@ export type FaultCode =
   | "not_implemented"
   | "queue_full"
   | "cooling_down"
+  | "rate_limited"
   | "no_candidate"
   | "shutting_down"
   | "engine_failed"

@@ -110,6 +110,12 @@ export type {
   WorkReport,
 } from "./router.ts";
 export {
+  EVERY_NETWORK,
+  isInNetwork,
+  type Network,
+  parseNetwork,
+} from "./network.ts";
+export {
   formatSource,
   parseSource,
   type Source,

@@ -43,7 +43,7 @@ export interface ApiUnderTest {
 /** Access as a node with nothing configured has it. */
 export const OPEN_TO_LOOPBACK: AccessRules = {
   apiKeys: [],
-  allowAnonymous: false,
+  allowAnonymous: [],
   allowedHosts: [],
   allowedOrigins: [],
   trustLoopback: true,

@@ -60,6 +60,10 @@ Deno.test("readConfigFile refuses what is not an object of settings", async () =
       ['{"models": {"a": "b"}}', /"a": give a list of model names/],
       ['{"models": {"a": []}}', /"a": give a list of model names/],
       ['{"models": {"a": ["b", ["c"]]}}', /"a": give a list of model names/],
+      ['{"rateLimit": 60}', /"requestsPerMinute": a whole number/],
+      ['{"rateLimit": {}}', /"requestsPerMinute": a whole number/],
+      ['{"rateLimit": {"requestsPerMinute": 0.5}}', /"requestsPerMinute"/],
+      ['{"rateLimit": {"requestsPerHour": 5}}', /"requestsPerMinute"/],
       ['{"models": {"a": [["b"], [7]]}}', /"a": give a list of model names/],
     ] as const
   ) assert.match(await line(text), reason);
@@ -179,4 +183,13 @@ Deno.test("readConfigFile answers every JSON and every text", async () => {
     ),
     { numRuns: 500 },
   );
+});
+
+Deno.test("readConfigFile reads how often a client may ask", async () => {
+  const reading = await readConfigFile(
+    '{"rateLimit": {"requestsPerMinute": 60}}',
+  );
+  assert(reading.kind === "read");
+  assert.deepEqual(reading.rateLimit, { requestsPerMinute: 60 });
+  assert.deepEqual(reading.notices, []);
 });

@@ -56,7 +56,8 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     modelsDir: "/home/ada/.local/share/covey/models",
     listen: [{ host: "127.0.0.1", port: 11411 }],
     apiKeys: [],
-    allowAnonymous: false,
+    allowAnonymous: [],
+    rateLimit: null,
     allowedHosts: [],
     allowedOrigins: [],
     trustLoopback: true,
@@ -146,8 +147,13 @@ Deno.test("parseNodeConfig reads each variable", async (t) => {
         COVEY_ALLOW_ANONYMOUS: "1",
         COVEY_ALLOW_PLAINTEXT: "true",
       },
-      (c) => [c.listen[0]?.host, c.allowAnonymous],
-      ["::", true],
+      (c) => [c.listen[0]?.host, c.allowAnonymous.map(({ text }) => text)],
+      ["::", ["0.0.0.0/0", "::/0"]],
+    ],
+    [
+      { COVEY_ALLOW_ANONYMOUS: "172.16.0.0/12, fd00::/8" },
+      (c) => c.allowAnonymous.map(({ text }) => text),
+      ["172.16.0.0/12", "fd00::/8"],
     ],
     [{ COVEY_HOST: "127.9.9.9" }, (c) => c.listen[0]?.host, "127.9.9.9"],
     [
@@ -269,7 +275,14 @@ Deno.test("parseNodeConfig refuses hostile values with one line that says what i
     COVEY_MDNS_INTERFACES: ["eth 0", "-x", "eth0;rm"],
     COVEY_ROUTING: ["fastest", "local-first"],
     COVEY_ROLE: ["leader"],
-    COVEY_ALLOW_ANONYMOUS: ["yes", "2"],
+    COVEY_ALLOW_ANONYMOUS: [
+      "yes",
+      "2",
+      "10.0.0.0/33",
+      "10.0.0.1/8",
+      "10.0.0.0/8,1",
+      "fe80::/x",
+    ],
     COVEY_ALLOW_PLAINTEXT: ["on"],
     COVEY_TRUST_LOOPBACK: ["no"],
     COVEY_LEND_PROVIDERS: ["y"],
@@ -353,7 +366,18 @@ Deno.test("parseNodeConfig refuses an API that strangers could use or read", asy
   );
   assert.match(
     await line({ env: { ...env, COVEY_ALLOW_ANONYMOUS: "172.16.0.0/12" } }),
-    /lists of networks are not part of this build yet/,
+    /^COVEY_HOST: .*COVEY_ALLOW_PLAINTEXT=1/,
+  );
+  // Keys by name count as well as those of COVEY_API_KEYS.
+  assert.match(
+    await line({
+      env,
+      files: {
+        "/home/ada/.local/share/covey/client_keys.json":
+          '{"keys":[{"sha256":"00"}]}',
+      },
+    }),
+    /^COVEY_HOST: .*COVEY_ALLOW_PLAINTEXT=1/,
   );
   const { notices } = await ok({
     env: {

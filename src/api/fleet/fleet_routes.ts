@@ -1,4 +1,5 @@
 import { Fault } from "../../domain/mod.ts";
+import { checkContentType, jsonResponse } from "../admin_json.ts";
 import type { ApiOptions, Handler } from "../context.ts";
 import type { Route } from "../route_table.ts";
 import type { RouteTarget } from "../route_target.ts";
@@ -30,14 +31,14 @@ export function createFleetRoutes(
       );
     }
     router.drain(draining);
-    return json(statusOf(findWorker(fleet(), worker.id)));
+    return jsonResponse(statusOf(findWorker(fleet(), worker.id)));
   };
 
   return [
-    read("/fleet/health", () => json(fleet())),
+    read("/fleet/health", () => jsonResponse(fleet())),
     read("/fleet/status", () => {
       const { available, total, workers } = fleet();
-      return json({
+      return jsonResponse({
         available,
         total,
         degradation: degradationOf({ available, total }),
@@ -45,10 +46,11 @@ export function createFleetRoutes(
         inFlight: workers.reduce((sum, one) => sum + one.inFlight, 0),
       });
     }),
-    read("/fleet/workers", () => json({ workers: fleet().workers })),
+    read("/fleet/workers", () => jsonResponse({ workers: fleet().workers })),
     read(
       "/fleet/workers/{worker}/status",
-      ({ params }) => json(statusOf(findWorker(fleet(), params.worker ?? ""))),
+      ({ params }) =>
+        jsonResponse(statusOf(findWorker(fleet(), params.worker ?? ""))),
     ),
     change("/fleet/workers/{worker}/drain", drain(true)),
     change("/fleet/workers/{worker}/undrain", drain(false)),
@@ -81,23 +83,4 @@ function findWorker({ workers }: FleetView, wanted: string): WorkerView {
         wanted.slice(0, 100)
       }"; GET /fleet/workers lists them`,
   );
-}
-
-/** A page of another site can send no such type without asking first. */
-function checkContentType(request: Request): void {
-  const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim();
-  if (type?.toLowerCase() === "application/json") return;
-  throw new Fault(
-    "unsupported_media_type",
-    "Send this request with content-type application/json",
-  );
-}
-
-function json(value: unknown): Response {
-  return new Response(JSON.stringify(value), {
-    headers: {
-      "content-type": "application/json",
-      "cache-control": "no-store",
-    },
-  });
 }

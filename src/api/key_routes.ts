@@ -1,0 +1,83 @@
+import { Fault } from "../domain/mod.ts";
+import type { ClientKeys } from "../store/client_keys.ts";
+import { type BodyBounds, readBody } from "./body.ts";
+import type { ApiOptions, Handler } from "./context.ts";
+import { checkContentType, jsonResponse } from "./admin_json.ts";
+import { parseJsonObject } from "./json_body.ts";
+import type { Route } from "./route_table.ts";
+import type { RouteTarget } from "./route_target.ts";
+
+/** Room for a name. */
+const BOUNDS: BodyBounds = {
+  limitBytes: 4096,
+  idleMs: 10_000,
+  totalMs: 20_000,
+};
+
+/**
+ * The routes by which an operator gives and takes clients' keys. All of them
+ * want the scope `admin`: even a list of names is nobody else's business.
+ *
+ * @param options What the API is built from.
+ * @returns Rows for the table of routes; none where no keys are kept.
+ */
+export function createKeyRoutes(
+  options: Pick<ApiOptions, "clientKeys" | "clock">,
+): readonly Route<RouteTarget>[] {
+  const { clientKeys: keys, clock } = options;
+  if (keys === undefined) return [];
+  const admin = (
+    method: string,
+    pattern: string,
+    handle: Handler,
+  ): Route<RouteTarget> => ({
+    method,
+    pattern,
+    target: { scope: "admin", handle },
+  });
+  return [
+    admin("GET", "/covey/keys", () => jsonResponse({ keys: shown(keys) })),
+    admin("POST", "/covey/keys", async ({ request }) => {
+      checkContentType(request);
+      const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+      const { name, admin = false } = body;
+      if (typeof name !== "string" || typeof admin !== "boolean") {
+        throw new Fault(
+          "invalid_request",
+          'A key wants {"name": text, "admin": true or false}',
+        );
+      }
+      const key = await refused(() => keys.add(name, admin));
+      return jsonResponse({ name, admin, key });
+    }),
+    admin("DELETE", "/covey/keys/{name}", async ({ params, request }) => {
+      checkContentType(request);
+      const { name = "" } = params;
+      if (await keys.revoke(name)) return jsonResponse({ revoked: name });
+      throw new Fault("not_found", `There is no key "${name.slice(0, 80)}"`);
+    }),
+  ];
+}
+
+function shown(keys: ClientKeys): unknown {
+  return keys.list().map(({ name, admin, createdAtMs }) => ({
+    name,
+    admin,
+    createdAtMs,
+  }));
+}
+
+/** A name that can not be had is the caller's fault and no secret. */
+async function refused<Result>(act: () => Promise<Result>): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof Error && error.name === "ClientKeysError") {
+      throw new Fault("invalid_request", error.message, {
+        param: "name",
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
