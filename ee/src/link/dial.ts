@@ -22,6 +22,8 @@ export interface DialledSocket {
   readonly socket: TLSSocket;
   readonly keyHash: KeyHash;
   readonly address: LinkAddress;
+  /** The certificate that it showed, DER; its key is the one checked. */
+  readonly certificate: Uint8Array;
 }
 
 /** What a dial needs. */
@@ -129,7 +131,7 @@ function dialOne(
     socket.once("secureConnect", () => {
       const raw = socket.getPeerCertificate()?.raw;
       const keyHash = raw === undefined ? undefined : keyHashOfCertificate(raw);
-      if (keyHash === undefined) {
+      if (raw === undefined || keyHash === undefined) {
         return fail(new LinkError("identity", "The peer showed no usable key"));
       }
       if (expected !== null && keyHash !== expected) {
@@ -141,7 +143,7 @@ function dialOne(
         );
       }
       socket.setNoDelay(true);
-      settle(() => resolve({ socket, keyHash, address }));
+      settle(() => resolve({ socket, keyHash, address, certificate: raw }));
     });
   });
 }

@@ -87,6 +87,16 @@ export interface LinkServerOptions {
    */
   copyOf?(caller: LinkCaller, query: StatusQuery): string | null;
   readonly serve: Router["serve"];
+  /** Models handed to members, and copies that they ask for; absent where this node has no models. */
+  readonly copies?: {
+    /** Whether a path is one of these. */
+    owns(path: string): boolean;
+    answer(
+      path: string,
+      request: IncomingMessage,
+      response: ServerResponse,
+    ): Promise<void>;
+  };
 }
 
 /**
@@ -282,6 +292,10 @@ export class LinkServer implements AsyncDisposable {
     if (request.method === "POST" && path.startsWith(ATTEMPTS)) {
       const engine = decodeEngine(path.slice(ATTEMPTS.length));
       return await this.#attempt(request, response, { member, engine });
+    }
+    const { copies } = this.#options;
+    if (copies?.owns(path)) {
+      return await copies.answer(path, request, response);
     }
     refuse(response, 404, "There is nothing here");
   }

@@ -32,6 +32,13 @@ export interface ChannelOptions {
   onDropped?(): void;
 }
 
+/** Where a member's key was checked last, and the certificate that showed it. */
+export interface CheckedEnd {
+  readonly address: LinkAddress;
+  /** DER. */
+  readonly certificate: Uint8Array;
+}
+
 /** One request to a member. */
 export interface LinkCall {
   readonly method: "GET" | "POST";
@@ -52,14 +59,14 @@ export class MemberChannel implements Disposable {
   readonly #life = new AbortController();
   readonly #running = new Set<(error: Error) => void>();
   #first: DialledSocket | undefined;
-  #address: LinkAddress | null = null;
+  #checked: CheckedEnd | null = null;
   #lastHeardMs: number | null = null;
 
   constructor(options: ChannelOptions) {
     this.keyHash = options.keyHash;
     this.#options = options;
     this.#first = options.first;
-    this.#address = options.first?.address ?? null;
+    this.#checked = options.first ?? null;
     this.#agent = new PinnedAgent(
       () => this.#dial(),
       options.clock,
@@ -69,7 +76,18 @@ export class MemberChannel implements Disposable {
 
   /** The address of the newest connection, or null before the first. */
   get address(): LinkAddress | null {
-    return this.#address;
+    return this.#checked?.address ?? null;
+  }
+
+  /** The end of the newest connection, or null before the first. */
+  get checked(): CheckedEnd | null {
+    return this.#checked;
+  }
+
+  /** Headers that go with every request. */
+  get ownHeaders(): Readonly<Record<string, string>> {
+    const { bootId } = this.#options;
+    return bootId === undefined ? {} : { [BOOT_HEADER]: bootId };
   }
 
   /** Monotonic time of the last byte that came from the member, or null. */
@@ -86,7 +104,7 @@ export class MemberChannel implements Disposable {
    */
   async request(call: LinkCall): Promise<LinkExchange> {
     const { signal, body } = call;
-    const { bootId, clock } = this.#options;
+    const { clock } = this.#options;
     signal.throwIfAborted();
     this.#life.signal.throwIfAborted();
     const outgoing = request({
@@ -97,7 +115,7 @@ export class MemberChannel implements Disposable {
       method: call.method,
       path: call.path,
       headers: {
-        ...(bootId === undefined ? {} : { [BOOT_HEADER]: bootId }),
+        ...this.ownHeaders,
         ...call.headers,
         ...(call.method === "POST"
           ? { "content-length": String(body?.length ?? 0) }
@@ -193,7 +211,7 @@ export class MemberChannel implements Disposable {
       clock,
       signal: this.#life.signal,
     });
-    this.#address = dialled.address;
+    this.#checked = dialled;
     this.#options.onConnected?.(dialled.address);
     return dialled;
   }

@@ -55,6 +55,7 @@ const offerSchema = z.object({
     expectedOutputTokens: z.number().nonnegative(),
   }),
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
+  isPaid: z.boolean().exactOptional(),
   loadedAfterQueue: z.boolean().exactOptional(),
   evicts: z.array(z.object({
     model: z.string().min(1).max(512),
