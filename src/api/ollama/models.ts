@@ -1,7 +1,6 @@
-import * as z from "zod";
 import type { JsonObject, ModelListing } from "../../domain/mod.ts";
 import { findModel } from "../openai/models.ts";
-import { checkFields, wrongField } from "../openai/request_fault.ts";
+import { wrongField } from "../openai/request_fault.ts";
 
 /** The state of Ollama's API that is spoken here; clients look for what a version knows. */
 export const OLLAMA_VERSION = "0.13.5";
@@ -65,11 +64,6 @@ const DETAILS: JsonObject = {
   quantization_level: "",
 };
 
-const NAMED = z.looseObject({
-  model: z.string({ error: "must be a string" }).nullish(),
-  name: z.string({ error: "must be a string" }).nullish(),
-});
-
 /**
  * Answer `POST /api/show`.
  *
@@ -83,9 +77,11 @@ export function showModel(
   listings: readonly ModelListing[],
   modifiedAt: string,
 ): JsonObject {
-  const fields = checkFields(NAMED, body);
-  const name = fields.model ?? fields.name ?? "";
-  if (name === "") throw wrongField("model", "must name a model");
+  // By hand: whoever only looks around must not load the schemas' library.
+  const name = body.model ?? body.name;
+  if (typeof name !== "string" || name === "") {
+    throw wrongField("model", "must name a model");
+  }
   const listing = findTagged(listings, name);
   return {
     modelfile: "",
