@@ -118,6 +118,11 @@ function table(summaries: readonly Summary[]): string[] {
         : `${one.rule}: prediction error TTFT ${
           (100 * one.ttftError).toFixed(1)
         } %, total re-priced ${(100 * one.totalError).toFixed(1)} %`,
+      one.p80Held === null
+        ? []
+        : `${one.rule}: ${
+          (100 * one.p80Held).toFixed(1)
+        } % of answers within the published P80`,
     ].flat()
   );
   return [head, ...rows, ...notes];

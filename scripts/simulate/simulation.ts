@@ -350,6 +350,11 @@ class Simulation {
       entry.hear(choice.index, node.report());
     }
     entry.lengths.observe(job.model, job.outputTokens, false);
+    const p80Ms = choice.predicted?.p80Ms ?? null;
+    if (p80Ms !== null) {
+      const tookMs = this.#clock.monotonic() - one.sentAtMs;
+      entry.lengths.stretch.observe(tookMs <= p80Ms);
+    }
     entry.moves.ring();
     this.#records.push({
       job,

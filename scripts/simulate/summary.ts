@@ -25,6 +25,8 @@ export interface Summary {
   /** Medians of |predicted − actual| ÷ actual; total with decode re-priced; null without prediction. */
   readonly ttftError: number | null;
   readonly totalError: number | null;
+  /** Share of answers that ended within the 80th percentile published for them, or null. */
+  readonly p80Held: number | null;
   /** Share of turns after the first that stayed where the one before ran, or null. */
   readonly kept: number | null;
   /** Share of the throttled node per 10 s of its period, or null. */
@@ -86,6 +88,7 @@ export function summarise(
     lost: runs.reduce((sum, { lost }) => sum + lost, 0),
     ttftError: errorOf(counted, ttftError),
     totalError: errorOf(counted, totalError),
+    p80Held: p80Held(counted),
     kept: keptShare(scenario, runs),
     throttledShares: throttledShares(scenario, counted),
   };
@@ -103,6 +106,15 @@ function totalError(one: JobRecord): number | null {
   const actualMs = one.doneAtMs - one.predictedAtMs;
   const repricedMs = totalMs + tpotMs * (one.job.outputTokens - outputTokens);
   return Math.abs(repricedMs - actualMs) / actualMs;
+}
+
+function p80Held(records: readonly JobRecord[]): number | null {
+  const held = records.flatMap(({ predicted, predictedAtMs, doneAtMs }) =>
+    predicted?.p80Ms == null
+      ? []
+      : [doneAtMs - predictedAtMs <= predicted.p80Ms]
+  );
+  return held.length === 0 ? null : shareOf(held, (one) => one);
 }
 
 function errorOf(

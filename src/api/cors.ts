@@ -3,7 +3,7 @@ const PREFLIGHT_SECONDS = "600";
 
 /** What a page may read of an answer beside its body. */
 const EXPOSED =
-  "x-covey-node, x-covey-decision, x-covey-predicted-ms, x-covey-model, retry-after";
+  "x-covey-node, x-covey-decision, x-covey-predicted-ms, x-covey-predicted-p80-ms, x-covey-model, retry-after";
 
 /**
  * Answer a browser's question whether it may call.

@@ -64,9 +64,12 @@ function headOf(decision: DecisionReply): string[] {
       ? "Chosen: nobody"
       : `Chosen: ${
         nameOf(decision, chosen.node)
-      } / ${chosen.engine} / ${chosen.model}, predicted ${
-        number(decision.predictedMs)
-      } ms`,
+      } / ${chosen.engine} / ${chosen.model}`,
+    `Predicted: ${
+      number(decision.predictedMs)
+    } ms (median), four of five within ${
+      number(decision.predictedP80Ms ?? null)
+    } ms (P80)`,
     actual === null
       ? "Actual: not finished"
       : `Actual: ${number(actual.totalMs)} ms, first token after ${

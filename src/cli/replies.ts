@@ -1,8 +1,4 @@
-import type {
-  Conditions,
-  JsonValue,
-  MachineReading,
-} from "../domain/mod.ts";
+import type { Conditions, JsonValue, MachineReading } from "../domain/mod.ts";
 
 /** `GET /cluster/members` as commands show it. */
 export interface MembersReply {
@@ -50,6 +46,8 @@ export interface DecisionReply {
     | { readonly node: string; readonly engine: string; readonly model: string }
     | null;
   readonly predictedMs: number | null;
+  /** Absent in a reply of an older node. */
+  readonly predictedP80Ms?: number | null | undefined;
   readonly candidates: readonly {
     readonly node: string;
     readonly nodeName: string;
@@ -173,6 +171,7 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
     expectedOutputTokens: number,
     chosen: place.nullable(),
     predictedMs: number,
+    predictedP80Ms: number.optional(),
     candidates: z.array(place.extend({
       nodeName: z.string(),
       eligible: z.boolean(),

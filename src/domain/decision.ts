@@ -116,6 +116,8 @@ export interface DecisionRecord {
     | null;
   /** Predicted completion time of the chosen one. */
   readonly predictedMs: number | null;
+  /** What four of five such requests are predicted to stay within; null as above, absent in records of older nodes. */
+  readonly predictedP80Ms?: number | null;
   /** All that were weighed. */
   readonly candidates: readonly CandidateRecord[];
   /** All that were tried, in order. */

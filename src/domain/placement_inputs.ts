@@ -22,6 +22,8 @@ export interface PlacementInputs {
   readonly expected: {
     readonly meanTokens: number;
     readonly medianTokens: number;
+    /** What four of five answers stay within; absent in records of older nodes. */
+    readonly p80Tokens?: number;
   };
   /** The weights it had to run on; absent for any. */
   readonly root?: string;

@@ -15,6 +15,8 @@ export interface RoutedAnswer {
   readonly model: string;
   /** Predicted completion time. */
   readonly predictedMs: number;
+  /** What four of five such requests are predicted to stay within; absent where nobody reckoned it. */
+  readonly predictedP80Ms?: number;
   /** An engine's own error passes through with its status and bytes. */
   readonly status: number;
   /** What the body is. */

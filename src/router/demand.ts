@@ -28,11 +28,11 @@ export function demandOf(
     inputCount: request.inputCount,
     needs: request.needs,
     expected: decodes(request.capability)
-      ? (lengths.find(request.model, request.client) ?? new OutputLengths())
-        .expected(
-          request.maxOutputTokens,
-          priorTokens(model, engines),
-        )
+      ? lengths.stretch.apply(
+        (lengths.find(request.model, request.client) ?? new OutputLengths())
+          .expected(request.maxOutputTokens, priorTokens(model, engines)),
+        request.maxOutputTokens,
+      )
       : { meanTokens: 0, medianTokens: 0 },
   };
 }
@@ -47,7 +47,7 @@ export function demandOfRest(
   whole: Demand,
   resume: { readonly tokens: number; readonly root: string },
 ): Demand {
-  const { meanTokens, medianTokens } = whole.expected;
+  const { meanTokens, medianTokens, p80Tokens } = whole.expected;
   return {
     ...whole,
     promptTokens: whole.promptTokens + resume.tokens,
@@ -57,8 +57,26 @@ export function demandOfRest(
       ...whole.expected,
       meanTokens: Math.max(1, meanTokens - resume.tokens),
       medianTokens: Math.max(1, medianTokens - resume.tokens),
+      ...(p80Tokens === undefined
+        ? {}
+        : { p80Tokens: Math.max(1, p80Tokens - resume.tokens) }),
     },
   };
+}
+
+/**
+ * Whether a request's expected length is a forecast, which may hold or not,
+ * rather than the limit that the caller set.
+ *
+ * @param demand The request.
+ * @param boundTokens Its limit, or null.
+ */
+export function isForecast(
+  { capability, expected: { p80Tokens } }: Demand,
+  boundTokens: number | null,
+): boolean {
+  return decodes(capability) && p80Tokens !== undefined &&
+    (boundTokens === null || p80Tokens < boundTokens);
 }
 
 /** The mean of whoever has seen most answers of the model. */

@@ -15,6 +15,8 @@ export interface Work {
   readonly promptTokens: number;
   /** Output tokens to reckon with; without meaning where the capability decodes nothing. */
   readonly outputTokens: number;
+  /** Output tokens that four of five such answers stay within; absent where nobody reckoned it. */
+  readonly p80OutputTokens?: number;
   /** Prompt tokens that need no prefill where the model is warm; absent for none. */
   readonly cachedTokens?: number;
 }
@@ -42,7 +44,9 @@ export interface Estimate {
   readonly factor: number;
   /** The times' sum times the factor: what is published. Eviction is a price, paid by others. */
   readonly estimateMs: number;
-  /** The same with the queue weighted and the eviction: what placement minimises. */
+  /** What four of five such requests are predicted to stay within, by the length of their answers. */
+  readonly p80Ms: number;
+  /** The estimate with the queue weighted and the eviction: what placement minimises. */
   readonly placementMs: number;
   /** Predicted time to the first output token. */
   readonly ttftMs: number;
@@ -86,10 +90,14 @@ export function estimate(input: EstimateInput): Estimate {
     (input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
   const serviceMs = terms.loadMs + terms.prefillMs + terms.decodeMs +
     terms.hopMs;
+  const estimateMs = (waitMs + serviceMs) * factor;
+  const { p80OutputTokens = work.outputTokens } = work;
   return {
     terms,
     factor,
-    estimateMs: (waitMs + serviceMs) * factor,
+    estimateMs,
+    p80Ms: estimateMs +
+      Math.max(0, p80OutputTokens - work.outputTokens) * tpotMs * factor,
     placementMs: (waitMs * QUEUE_WEIGHT + serviceMs + terms.evictionMs) *
       factor,
     ttftMs: (waitMs + serviceMs - terms.decodeMs + tpotMs) * factor,

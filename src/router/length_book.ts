@@ -1,3 +1,4 @@
+import { ForecastStretch } from "./forecast_stretch.ts";
 import { modelKey } from "./model_name.ts";
 import { OutputLengths } from "./output_length.ts";
 
@@ -12,6 +13,8 @@ export class LengthBook {
   /** Each least recently observed first. */
   readonly #models = new Map<string, OutputLengths>();
   readonly #clients = new Map<string, OutputLengths>();
+  /** How forecasts from these lengths fared. */
+  readonly stretch: ForecastStretch = new ForecastStretch();
 
   /**
    * The lengths to reckon with.

@@ -10,6 +10,8 @@ export interface ExpectedOutput {
   readonly meanTokens: number;
   /** Restricted median: for the published figure. */
   readonly medianTokens: number;
+  /** Four of five answers are at most so long; absent where nobody reckoned it. */
+  readonly p80Tokens?: number;
 }
 
 /** Output tokens of an answer of which nothing is known. */
@@ -18,6 +20,8 @@ export const PRIOR_OUTPUT_TOKENS = 256;
 const KEPT = 200;
 /** Sums of fractions differ from 0 in their last digits. */
 const LEAST_SURVIVING = 1e-9;
+/** Share of answers that are longer than the published bound. */
+const BEYOND_P80 = 0.2;
 /** Of an answer that is longer than any before, this share of it is taken to be left. */
 const OVERDUE_SHARE = 0.25;
 
@@ -54,7 +58,8 @@ export class OutputLengths {
    *
    * @param boundTokens The request's limit (a bound, not a forecast), or null.
    * @param priorTokens Expected tokens beyond the longest answer seen, and of the first one.
-   * @returns Mean and median, both at most the bound.
+   * @returns Mean, median and 80th percentile, all at most the bound. Beyond
+   * the longest answer seen, lengths are taken to fall off exponentially.
    */
   expected(
     boundTokens: number | null,
@@ -66,6 +71,7 @@ export class OutputLengths {
     let atTokens = 0;
     let mean = 0;
     let median: number | null = null;
+    let p80: number | null = null;
     for (const [index, length] of sorted.entries()) {
       const until = Math.min(length.tokens, bound);
       mean += surviving * (until - atTokens);
@@ -73,11 +79,15 @@ export class OutputLengths {
       if (length.tokens > bound) break;
       if (!length.cut) surviving *= 1 - 1 / (sorted.length - index);
       if (median === null && surviving <= 0.5) median = length.tokens;
+      if (surviving <= BEYOND_P80 + LEAST_SURVIVING) p80 ??= length.tokens;
     }
     const tail = Math.min(priorTokens, bound - atTokens);
+    p80 ??= atTokens +
+      priorTokens * Math.max(0, Math.log(surviving / BEYOND_P80));
     return {
       meanTokens: mean + surviving * tail,
       medianTokens: Math.min(median ?? atTokens + tail, bound),
+      p80Tokens: Math.min(Math.max(p80, median ?? atTokens + tail), bound),
     };
   }
 

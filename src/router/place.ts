@@ -84,10 +84,12 @@ export function place(input: PlaceInput): Placement {
 
 function weighed(input: PlaceInput): Candidate[] {
   const { demand, self } = input;
+  const { medianTokens, p80Tokens } = demand.expected;
   const work = {
     capability: demand.capability,
     promptTokens: demand.promptTokens,
-    outputTokens: demand.expected.medianTokens,
+    outputTokens: medianTokens,
+    p80OutputTokens: p80Tokens ?? medianTokens,
   };
   const candidates: Candidate[] = [];
   const copies = new WarmCopies(input.engines);

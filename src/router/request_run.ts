@@ -18,7 +18,7 @@ import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
 import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
 import { type DecisionLog, newDecisionId } from "./decision_log.ts";
-import { demandOf, demandOfRest } from "./demand.ts";
+import { demandOf, demandOfRest, isForecast } from "./demand.ts";
 import type { DispatchLedger } from "./dispatch_ledger.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import type { FreeSlotBell } from "./free_slot_bell.ts";
@@ -69,6 +69,8 @@ interface Sent {
   readonly attempt: Attempt;
   readonly pass: Pass;
   readonly sentAtMs: number;
+  /** Whether a forecast made its answer's expected length, rather than the request's limit. */
+  readonly isForecast: boolean;
 }
 
 const WARM = { kind: "warm", loadTimeMs: null } as const;
@@ -305,6 +307,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       attempt,
       pass: standings.pass(candidate.engine),
       sentAtMs: clock.monotonic(),
+      isForecast: isForecast(demand, this.#request.maxOutputTokens),
     };
     this.#last = sent;
     decisions.begin(this.id, {
@@ -433,6 +436,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
         model: first.offer.model,
       },
       predictedMs: predictedMs ?? first?.estimate.estimateMs ?? null,
+      predictedP80Ms: predictedMs ?? first?.estimate.p80Ms ?? null,
       candidates: placement.candidates,
       attempts: [],
       actual: null,
@@ -442,8 +446,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
 
   #measure(totalMs: number, tally: AnswerTally): void {
     if (this.#last === null) return;
-    const { candidate, sentAtMs } = this.#last;
-    const { estimateMs, ttftMs, tpotMs, terms, factor } = candidate.estimate;
+    const { candidate, sentAtMs, isForecast } = this.#last;
+    const { estimateMs, p80Ms, ttftMs, tpotMs, terms, factor } =
+      candidate.estimate;
     // What failed before this attempt was nobody's prediction.
     const beforeMs = sentAtMs - this.#arrivedAtMs;
     const repricedMs = estimateMs + tpotMs * tally.outputTokens -
@@ -457,6 +462,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
         this.clock.monotonic(),
       );
     }
+    const forecastP80Ms = isForecast ? beforeMs + p80Ms : null;
+    if (forecastP80Ms !== null) {
+      this.#context.lengths.stretch.observe(totalMs <= forecastP80Ms);
+    }
     this.#context.metrics.answer({
       servedBy: candidate.engine.node === this.#context.self ? "self" : "peer",
       ttftMs: this.#ttftMs,
@@ -464,6 +473,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       outputTokens: tally.outputTokens,
       predictedTtftMs: beforeMs + ttftMs,
       predictedTotalMs: beforeMs + repricedMs,
+      forecastP80Ms,
     });
   }
 

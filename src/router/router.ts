@@ -32,7 +32,7 @@ import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
-import { decodes } from "./estimate.ts";
+import { decodes, type Estimate } from "./estimate.ts";
 import { PrefixBook } from "./prefix_book.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
@@ -165,7 +165,7 @@ class EngineRouter implements OwnedRouter {
       : null;
     const answer = await this.#session(run, signal, continuation)
       .answer(request.stream);
-    return routed(run.id, answer, answer.begun.candidate.estimate.estimateMs);
+    return routed(run.id, answer, answer.begun.candidate.estimate);
   }
 
   /** Loaded with the first prompt: the digests' library costs an idle node 8 MB. */
@@ -193,7 +193,12 @@ class EngineRouter implements OwnedRouter {
         client,
       );
       run.ended(answer.status < 400 ? "answered" : "rejected", null);
-      return routed(run.id, answer, plan.predictedMs);
+      // Nothing is decoded whose length had to be guessed.
+      const { predictedMs } = plan;
+      return routed(run.id, answer, {
+        estimateMs: predictedMs,
+        p80Ms: predictedMs,
+      });
     } catch (thrown) {
       run.ended(client.aborted ? "cancelled" : "failed", null);
       throw thrown;
@@ -296,14 +301,15 @@ class EngineRouter implements OwnedRouter {
 function routed(
   decision: DecisionId,
   { begun, ...head }: SessionAnswer,
-  predictedMs: number,
+  { estimateMs, p80Ms }: Pick<Estimate, "estimateMs" | "p80Ms">,
 ): RoutedAnswer {
   const { engine, offer } = begun.candidate;
   return {
     decision,
     node: engine.node,
     model: offer.model,
-    predictedMs,
+    predictedMs: estimateMs,
+    predictedP80Ms: p80Ms,
     ...head,
   };
 }

@@ -20,6 +20,8 @@ export interface MeasuredAnswer {
   /** Predictions, the total with its decode re-priced at the actual token count. */
   readonly predictedTtftMs: number;
   readonly predictedTotalMs: number;
+  /** The published 80th percentile; null where the request's own limit made it, not a forecast. */
+  readonly forecastP80Ms: number | null;
 }
 
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -34,6 +36,7 @@ export class RouterMetrics {
   readonly #ttft: Histogram;
   readonly #tpot: Histogram;
   readonly #error: Histogram;
+  readonly #forecasts: Counter;
 
   /**
    * @param metrics Where to register.
@@ -73,6 +76,11 @@ export class RouterMetrics {
       "Difference of predicted and actual time, as a share of the actual",
       RATIOS,
       ["figure"],
+    );
+    this.#forecasts = metrics.counter(
+      "covey_forecast_p80_total",
+      "Answers whose length was forecast, by whether they ended within the published 80th percentile",
+      ["held"],
     );
     metrics.gauge(
       "covey_queue_waiting",
@@ -129,6 +137,10 @@ export class RouterMetrics {
       }
     }
     this.#observeError("total", seen.predictedTotalMs, seen.totalMs);
+    if (seen.forecastP80Ms !== null) {
+      const held = seen.totalMs <= seen.forecastP80Ms ? "yes" : "no";
+      this.#forecasts.add(1, { held });
+    }
   }
 
   #observeError(figure: string, predictedMs: number, actualMs: number): void {

@@ -19,13 +19,18 @@ const EVENTS = "text/event-stream";
 Deno.test("handle passes a whole answer's bytes on and says where it came from", async () => {
   const { api, router } = apiUnderTest();
   const odd = `{ "model":"m",\n "seed":12345678901234567890 }`;
-  router.answer = () => ({ body: odd, predictedMs: 12.4 });
+  router.answer = () => ({
+    body: odd,
+    predictedMs: 12.4,
+    predictedP80Ms: 18.6,
+  });
   const response = await api.handle(post(PATH, CHAT), LOOPBACK);
   assert.equal(response.status, 200);
   const { headers } = response;
   assert.equal(headers.get("x-covey-node"), SELF);
   assert.equal(headers.get("x-covey-decision"), "decision-1");
   assert.equal(headers.get("x-covey-predicted-ms"), "12");
+  assert.equal(headers.get("x-covey-predicted-p80-ms"), "19");
   assert.equal(headers.get("x-covey-model"), "m");
   assert.equal(headers.get("content-length"), String(odd.length));
   assert.equal(await response.text(), odd);

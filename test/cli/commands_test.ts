@@ -266,6 +266,7 @@ const DECISION: DecisionRecord = {
   expectedOutputTokens: 40.25,
   chosen: { node: id(parseNodeId(PEER)), engine: "sim", model: "tiny" },
   predictedMs: 812.4,
+  predictedP80Ms: 1304.2,
   candidates: [
     {
       node: id(parseNodeId(SELF)),
@@ -329,7 +330,8 @@ Deno.test("explain prints every candidate with all its terms, and the attempts",
   assert.deepEqual(out.split("\n"), [
     "Decision decision-1: model covey-tiny, source unsaid, policy balanced, seed 9",
     "Prompt 12 tokens; answer 40.3 tokens expected, at most 64",
-    "Chosen: pi / sim / tiny, predicted 812 ms",
+    "Chosen: pi / sim / tiny",
+    "Predicted: 812 ms (median), four of five within 1304 ms (P80)",
     "Actual: not finished",
     "",
     "   NODE  ENGINE    MODEL       QUEUE  LOAD  EVICT  PREFILL  DECODE   HOP  FACTOR  ESTIMATE  ELIGIBLE  REASON",

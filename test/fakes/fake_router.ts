@@ -18,6 +18,7 @@ export interface FakeAnswer {
   /** The served model's name, the asked one unless said. */
   readonly model?: string;
   readonly predictedMs?: number;
+  readonly predictedP80Ms?: number;
   readonly body: string | ReadableStream<Uint8Array>;
 }
 
@@ -57,6 +58,9 @@ export class FakeRouter implements Router {
       node: this.#node,
       model: answer.model ?? request.model,
       predictedMs: answer.predictedMs ?? 12.4,
+      ...(answer.predictedP80Ms === undefined
+        ? {}
+        : { predictedP80Ms: answer.predictedP80Ms }),
       status: answer.status ?? 200,
       contentType: answer.contentType ?? "application/json",
       retryAfter: answer.retryAfter ?? null,

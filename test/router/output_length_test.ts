@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { ForecastStretch } from "../../src/router/forecast_stretch.ts";
 import { OutputLengths } from "../../src/router/output_length.ts";
 
 Deno.test("OutputLengths takes the prior, bounded by the limit, before it has seen anything", () => {
@@ -7,10 +8,12 @@ Deno.test("OutputLengths takes the prior, bounded by the limit, before it has se
   assert.deepEqual(lengths.expected(null), {
     meanTokens: 256,
     medianTokens: 256,
+    p80Tokens: 256 * Math.log(5),
   });
   assert.deepEqual(lengths.expected(128), {
     meanTokens: 128,
     medianTokens: 128,
+    p80Tokens: 128,
   });
 });
 
@@ -20,6 +23,31 @@ Deno.test("OutputLengths is the plain mean and median of complete answers", () =
   const { meanTokens, medianTokens } = lengths.expected(null);
   assert(Math.abs(meanTokens - 30) < 1e-9);
   assert.equal(medianTokens, 20);
+});
+
+Deno.test("OutputLengths says what four of five answers stay within, cut ones counting as longer", () => {
+  const lengths = new OutputLengths();
+  for (const tokens of [10, 20, 30, 40, 50]) lengths.observe(tokens, false);
+  assert.equal(lengths.expected(null).p80Tokens, 40);
+  assert.equal(lengths.expected(35).p80Tokens, 35);
+  const cut = new OutputLengths();
+  for (const tokens of [10, 20, 30]) cut.observe(tokens, false);
+  for (const tokens of [35, 35]) cut.observe(tokens, true);
+  // Two of five are beyond 35: half of them within the prior's half-life.
+  const { p80Tokens = NaN } = cut.expected(null, 100);
+  assert(Math.abs(p80Tokens - (35 + 100 * Math.LN2)) < 1e-6);
+});
+
+Deno.test("ForecastStretch widens what does not hold and never passes the limit", () => {
+  const stretch = new ForecastStretch();
+  const expected = { meanTokens: 120, medianTokens: 100, p80Tokens: 200 };
+  assert.equal(stretch.apply(expected, null).p80Tokens, 200);
+  for (let n = 0; n < 10; n++) stretch.observe(false);
+  const wider = stretch.apply(expected, null).p80Tokens ?? NaN;
+  assert(wider > 240 && wider < 260, `${wider}`);
+  assert.equal(stretch.apply(expected, 210).p80Tokens, 210);
+  for (let n = 0; n < 40; n++) stretch.observe(true);
+  assert(Math.abs((stretch.apply(expected, null).p80Tokens ?? 0) - 200) < 1e-9);
 });
 
 Deno.test("OutputLengths restricts to the limit, which is a bound and no forecast", () => {

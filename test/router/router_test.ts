@@ -172,6 +172,7 @@ Deno.test("route records the decision with terms, attempts and what came of it, 
     model: "m",
   });
   assert.equal(record.predictedMs, 1010);
+  assert.equal(record.predictedP80Ms, 1010);
   assert.equal((await answer).predictedMs, 1210);
   assert.deepEqual(
     record.candidates.map((

@@ -43,6 +43,24 @@ Deno.test("place predicts within 10 % at 10 % noise where nobody waits", async (
   assert(ttftError <= 0.1 && totalError <= 0.1, `${ttftError}, ${totalError}`);
 });
 
+Deno.test("place publishes an 80th percentile that holds for 75 to 85 % of answers of unknown length", async () => {
+  const usual = SCENARIOS.find((one) => one.name === "heavy_unknown");
+  assert(usual !== undefined);
+  for (const [load, seed] of [[0.2, 1], [0.5, 2], [0.8, 3]] as const) {
+    const scenario = {
+      ...usual,
+      jobs: 1200,
+      arrivals: { kind: "open", load } as const,
+    };
+    const run = await simulate(scenario, COVEY, seed);
+    const { p80Held } = summarise(COVEY.name, scenario, [run]);
+    assert(
+      p80Held !== null && p80Held >= 0.75 && p80Held <= 0.85,
+      `${p80Held} at load ${load}`,
+    );
+  }
+});
+
 Deno.test("place takes a throttled node's work away within 10 s and gives it back", async () => {
   const { throttledShares } = await play("throttle", COVEY, 4000);
   assert(throttledShares !== null);

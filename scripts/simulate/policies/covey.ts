@@ -89,6 +89,7 @@ function choice(
       ttftMs: estimate.ttftMs,
       tpotMs: estimate.tpotMs,
       outputTokens: expected.medianTokens,
+      p80Ms: expected.p80Tokens === undefined ? null : estimate.p80Ms,
     },
   };
 }

@@ -19,6 +19,8 @@ export interface Predicted {
   readonly ttftMs: number;
   readonly tpotMs: number;
   readonly outputTokens: number;
+  /** What four of five are said to stay within; null where lengths are not forecast by the router's own book. */
+  readonly p80Ms: number | null;
 }
 
 /** Picks a node for each request of one run. */

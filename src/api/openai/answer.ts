@@ -195,6 +195,13 @@ export function answerHeaders(routed: RoutedAnswer): Headers {
   if (Number.isFinite(routed.predictedMs)) {
     headers.set("x-covey-predicted-ms", String(Math.round(routed.predictedMs)));
   }
+  const { predictedP80Ms } = routed;
+  if (predictedP80Ms !== undefined && Number.isFinite(predictedP80Ms)) {
+    headers.set(
+      "x-covey-predicted-p80-ms",
+      String(Math.round(predictedP80Ms)),
+    );
+  }
   return headers;
 }
 
