@@ -220,3 +220,31 @@ Deno.test("whatever an engine streams, a dialect's stream ends once and by its o
     );
   }
 });
+
+Deno.test("SSE-11 a client that leaves a translated stream cancels the engine's", async () => {
+  const requests: Readonly<Record<string, object>> = {
+    "/v1/messages": { messages: [{ role: "user", content: "a" }] },
+    "/v1/responses": { input: "a" },
+    "/api/chat": { messages: [{ role: "user", content: "a" }] },
+  };
+  for (const [path, body] of Object.entries(requests)) {
+    const { api, router } = apiUnderTest();
+    const left = Promise.withResolvers<void>();
+    router.answer = () => ({
+      contentType: "text/event-stream",
+      body: new ReadableStream({
+        pull: (controller) =>
+          controller.enqueue(new TextEncoder().encode(chunk({ content: "a" }))),
+        cancel: () => left.resolve(),
+      }),
+    });
+    const response = await api.handle(
+      post(path, { model: "m", stream: true, ...body }),
+      LOOPBACK,
+    );
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await left.promise;
+  }
+});
