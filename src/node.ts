@@ -15,7 +15,10 @@ import {
   withConditions,
 } from "./domain/mod.ts";
 import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
-import { createEmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
+import {
+  createEmbeddedEngine,
+  type EmbeddedEngine,
+} from "./engines/embedded/embedded_engine.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createMetrics } from "./observe/metrics.ts";
@@ -96,6 +99,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   });
 
   const dispatcher: { router: OwnedRouter | null } = { router: null };
+  const computing: { engine: EmbeddedEngine | null } = { engine: null };
   const isBusy = () => (dispatcher.router?.inFlight() ?? 0) > 0;
   const store = stack.use(
     createModelStore({
@@ -105,6 +109,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       modelsDir: config.modelsDir,
       manifestsDir: `${config.dataDir}/manifests`,
       isBusy,
+      isUsed: (model) => computing.engine?.isUsing(model) ?? false,
     }),
   );
   await store.refresh();
@@ -166,6 +171,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           totalMemoryBytes: () => sensors.reading().memoryTotalBytes,
         }),
       );
+      computing.engine = embedded;
       localEngines.push(embedded);
       onMachine.add(embedded);
     }
@@ -238,6 +244,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     problemWith: (model) =>
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
+    models: store,
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,

@@ -3,6 +3,8 @@ import type {
   Log,
   MemberView,
   Metrics,
+  ModelCare,
+  ModelInventory,
   NodeId,
   Router,
   Source,
@@ -37,6 +39,8 @@ export interface ApiOptions {
   readonly ready: () => Readiness;
   /** Why a file of that name in the models folder is no usable model, or null. */
   readonly problemWith?: (model: string) => string | null;
+  /** The models that lie here, for who may care for them; absent where there is no models folder. */
+  readonly models?: ModelInventory & ModelCare;
   readonly access: AccessRules;
   /** Keys that the operator gives by name; absent where none are kept. */
   readonly clientKeys?: ClientKeys;

@@ -56,6 +56,7 @@ const ROWS: Readonly<Record<FaultCode, FaultRow>> = {
   route_not_found: { status: 404, ...LOST },
   method_not_allowed: { status: 405, ...BAD },
   body_timeout: { status: 408, ...BAD },
+  conflict: { status: 409, ...BAD },
   body_too_large: {
     status: 413,
     type: "invalid_request_error",
@@ -69,10 +70,12 @@ const ROWS: Readonly<Record<FaultCode, FaultRow>> = {
   not_implemented: { status: 501, ...BROKEN },
   engine_failed: { status: 502, ...BROKEN },
   link_failed: { status: 502, ...BROKEN },
+  hub_failed: { status: 502, ...BROKEN },
   no_candidate: { status: 503, ...BUSY },
   shutting_down: { status: 503, ...BUSY },
   engine_loading: { status: 503, ...BUSY },
   engine_timeout: { status: 504, ...BROKEN },
+  storage_failed: { status: 507, ...BROKEN },
 };
 
 /**

@@ -7,6 +7,7 @@ import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
 import { createKeyRoutes } from "./key_routes.ts";
+import { createModelRoutes } from "./model_routes.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createStatusHandlers } from "./status.ts";
@@ -97,6 +98,7 @@ export function createRoutes(
     ...createClusterRoutes(options),
     ...createFleetRoutes(options),
     ...createKeyRoutes(options),
+    ...createModelRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({

@@ -59,6 +59,17 @@ export interface CliContext {
     body: JsonObject,
   ): Promise<ApiReply>;
   /**
+   * Send a JSON object to a path that answers line by line.
+   *
+   * @param onLine Called with each line as it comes.
+   * @returns The last line, or why there was none.
+   */
+  postLines(
+    path: string,
+    body: JsonObject,
+    onLine: (line: JsonObject) => void,
+  ): Promise<ApiReply>;
+  /**
    * Read the first line of standard input: the way for what must not stand in
    * the list of processes.
    */

@@ -8,6 +8,7 @@ import { explainCommand } from "./explain.ts";
 import { membersCommand } from "./members.ts";
 import { modelsCommand } from "./models.ts";
 import { psCommand } from "./ps.ts";
+import { rmCommand } from "./rm.ts";
 import { secretCommand } from "./secret.ts";
 import { statusCommand } from "./status.ts";
 import { versionCommand } from "./version.ts";
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   statusCommand,
   membersCommand,
   modelsCommand,
+  rmCommand,
   psCommand,
   explainCommand,
   secretCommand,

@@ -8,9 +8,16 @@ import { formatTable } from "./table.ts";
 export const modelsCommand: Command = {
   name: "models",
   summary: "List the models that the pool serves",
-  usage: "[--json]",
-  run: (args, context) =>
-    askNode({
+  usage: "[verify [MODEL]] [--json]",
+  help: () =>
+    "`verify` reads models of this node again and compares them with their manifests;\nit fails where one differs.",
+  async run(args, context) {
+    const [word, ...rest] = args;
+    if (word === "verify") {
+      const { verifyModels } = await import("./verify_models.ts");
+      return verifyModels(rest, context);
+    }
+    return askNode({
       usage: "models [--json]",
       args,
       path: () => ({ path: "/v1/models" }),
@@ -21,7 +28,8 @@ export const modelsCommand: Command = {
           ? "No model yet: put a GGUF file into the models folder"
           : formatModels(reply);
       },
-    }, context),
+    }, context);
+  },
 };
 
 /**

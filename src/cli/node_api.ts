@@ -1,4 +1,9 @@
-import type { JsonValue, Secret } from "../domain/mod.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type Secret,
+} from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import type { ApiReply, CliContext } from "./command.ts";
 
@@ -24,6 +29,8 @@ export interface NodeApiOptions {
 const TIMEOUT_MS = 5_000;
 /** For what changes something: a node may have to ask another one first. */
 const ACTION_TIMEOUT_MS = 30_000;
+/** Between two lines of work that tells its progress. */
+const LINE_TIMEOUT_MS = 120_000;
 const LONGEST_BODY = 8 * 1_048_576;
 
 /**
@@ -34,15 +41,21 @@ const LONGEST_BODY = 8 * 1_048_576;
  */
 export function createNodeApi(
   options: NodeApiOptions,
-): Pick<CliContext, "fetchJson" | "postJson"> {
+): Pick<CliContext, "fetchJson" | "postJson" | "postLines"> {
   return {
-    fetchJson: (path) => ask(path, {}, TIMEOUT_MS),
+    fetchJson: (path) => ask(path, {}, TIMEOUT_MS, readWhole),
     postJson: (method, path, body) =>
-      ask(path, {
-        method,
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      }, ACTION_TIMEOUT_MS),
+      ask(path, sending(method, body), ACTION_TIMEOUT_MS, readWhole),
+    postLines: (path, body, onLine) =>
+      ask(
+        path,
+        sending("POST", body),
+        LINE_TIMEOUT_MS,
+        (response, alive) =>
+          response.ok
+            ? readLines(response, alive, onLine)
+            : readWhole(response),
+      ),
   };
 
   async function ask(
@@ -51,17 +64,23 @@ export function createNodeApi(
       readonly headers?: Readonly<Record<string, string>>;
     },
     timeoutMs: number,
+    read: (
+      response: Response,
+      alive: () => void,
+    ) => Promise<JsonValue | undefined>,
   ): Promise<ApiReply> {
     const address = await options.address();
     if (address.kind === "bad") {
       return { kind: "unreachable", message: address.line };
     }
     const { origin, apiKey } = address;
-    using deadline = options.clock.deadline(timeoutMs);
+    const silence = new AbortController();
+    const wait = () => options.clock.after(timeoutMs, () => silence.abort());
+    let waiting = wait();
     try {
       const response = await options.fetch(`${origin}${path}`, {
         ...request,
-        signal: deadline.signal,
+        signal: silence.signal,
         redirect: "error",
         headers: {
           ...request.headers,
@@ -70,15 +89,21 @@ export function createNodeApi(
             : { authorization: `Bearer ${apiKey.reveal()}` }),
         },
       });
-      const body = parseJson(await readBounded(response));
-      if (response.ok && body !== undefined) return { kind: "answered", body };
+      const body = await read(response, () => {
+        waiting[Symbol.dispose]();
+        waiting = wait();
+      });
+      const failed = isJsonObject(body) && typeof body["error"] === "string";
+      if (response.ok && !failed && body !== undefined) {
+        return { kind: "answered", body };
+      }
       const message = messageOf(body) ??
         (response.ok
           ? `What answers at ${origin} is no Covey node`
           : `The node answered with status ${response.status}`);
       return { kind: "refused", status: response.status, message, body };
     } catch (error) {
-      const slow = deadline.signal.aborted;
+      const slow = silence.signal.aborted;
       if (!slow && !(error instanceof TypeError)) throw error;
       const what = slow
         ? `The node at ${origin} gave no answer within ${timeoutMs / 1_000} s`
@@ -88,8 +113,49 @@ export function createNodeApi(
         message:
           `${what}; start one with \`covey serve\`, or set COVEY_HOST and COVEY_PORT to where it listens`,
       };
+    } finally {
+      waiting[Symbol.dispose]();
     }
   }
+}
+
+function sending(method: "POST" | "DELETE", body: JsonObject) {
+  return {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+}
+
+async function readWhole(response: Response): Promise<JsonValue | undefined> {
+  return parseJson(await readBounded(response));
+}
+
+/** Objects line by line, each told as it comes; the last one is the answer. */
+async function readLines(
+  response: Response,
+  alive: () => void,
+  onLine: (line: JsonObject) => void,
+): Promise<JsonValue | undefined> {
+  const decoder = new TextDecoder();
+  let last: JsonValue | undefined;
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    alive();
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > LONGEST_BODY) {
+      throw new TypeError("Cannot read the answer: a line is over 8 MiB");
+    }
+    const lines = text.split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) {
+      const value = parseJson(line);
+      if (!isJsonObject(value)) continue;
+      last = value;
+      onLine(value);
+    }
+  }
+  return last;
 }
 
 async function readBounded(response: Response): Promise<string> {

@@ -28,7 +28,6 @@ const PLANNED: readonly string[] = [
   "ps",
   "pull",
   "remove",
-  "rm",
   "run",
   "serve",
   "service",

@@ -11,6 +11,7 @@ export type FaultCode =
   | "not_found"
   | "route_not_found"
   | "method_not_allowed"
+  | "conflict"
   | "context_length_exceeded"
   | "not_implemented"
   | "queue_full"
@@ -22,6 +23,8 @@ export type FaultCode =
   | "engine_loading"
   | "engine_timeout"
   | "link_failed"
+  | "hub_failed"
+  | "storage_failed"
   | "internal";
 
 /** What a fault carries beyond code and message. */

@@ -91,6 +91,7 @@ export type {
   ModelSet,
   ModelWeights,
 } from "./model.ts";
+export type { ModelCare, ModelCheck } from "./model_care.ts";
 export type {
   EngineInputs,
   OfferInputs,

@@ -9,7 +9,7 @@ const READ_BYTES = 1024 * 1024;
  *
  * @param files The file system.
  * @param path Where it lies.
- * @param pace Awaited before each chunk: the way to hold the work back.
+ * @param pace Awaited before each chunk with the bytes done: the way to hold the work back.
  * @param signal Aborting it ends the work with the signal's reason.
  * @returns What the file's bytes come to.
  * @throws {FileError} When it can not be read.
@@ -17,7 +17,7 @@ const READ_BYTES = 1024 * 1024;
 export async function digestFile(
   files: Files,
   path: string,
-  pace: () => Promise<void>,
+  pace: (doneBytes: number) => Promise<void>,
   signal: AbortSignal,
 ): Promise<FileDigest> {
   const { createHash } = await import("node:crypto");
@@ -26,7 +26,7 @@ export async function digestFile(
   const chunks: string[] = [];
   let sizeBytes = 0;
   for (let ended = false; !ended;) {
-    await pace();
+    await pace(sizeBytes);
     const chunk = createHash("sha256");
     let chunkBytes = 0;
     while (chunkBytes < CHUNK_BYTES) {

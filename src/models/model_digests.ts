@@ -90,17 +90,34 @@ export class ModelDigests implements AsyncDisposable {
    *
    * @param file The file.
    * @param signal Aborting it ends the work.
+   * @param tell Called before each chunk with the bytes done.
    * @throws {FileError} When it can not be read.
    */
-  digest(file: GgufFile, signal: AbortSignal): Promise<FileDigest> {
+  digest(
+    file: GgufFile,
+    signal: AbortSignal,
+    tell: (doneBytes: number) => void = () => {},
+  ): Promise<FileDigest> {
     const { files, modelsDir } = this.#options;
     const ends = AbortSignal.any([signal, this.#closing.signal]);
     return digestFile(
       files,
       `${modelsDir}/${file.path}`,
-      () => this.#pace(ends),
+      (doneBytes) => {
+        tell(doneBytes);
+        return this.#pace(ends);
+      },
       ends,
     );
+  }
+
+  /**
+   * Forget the digests of a model that is no more.
+   *
+   * @throws {FileError} When they can not be removed.
+   */
+  async forget(model: ModelFiles): Promise<void> {
+    for (const file of model.files) await this.#cache.remove(fileKeyOf(file));
   }
 
   /** Resolves once nothing is left to digest. */

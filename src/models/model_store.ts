@@ -1,8 +1,11 @@
 import {
   CHUNK_BYTES,
+  Fault,
   type InvalidModel,
   type LocalModel,
   type Log,
+  type ModelCare,
+  type ModelCheck,
   type ModelInventory,
   type ModelManifest,
   type ModelWeights,
@@ -22,6 +25,8 @@ import {
   type Inspection,
   judgeModel,
 } from "./model_inspection.ts";
+import { storageFault } from "./storage_fault.ts";
+import { verifyModel } from "./verify_model.ts";
 
 const RESCAN_EVERY_MS = 10_000;
 
@@ -36,11 +41,13 @@ export interface ModelStoreOptions {
   readonly manifestsDir: string;
   /** Whether the machine answers requests, before which digests stand back. */
   readonly isBusy?: () => boolean;
+  /** Whether an engine computes with a model just now. */
+  readonly isUsed?: (model: string) => boolean;
 }
 
 /** The models folder, watched. */
 export interface ModelStore
-  extends ModelInventory, ModelWeights, AsyncDisposable {
+  extends ModelInventory, ModelWeights, ModelCare, AsyncDisposable {
   /**
    * Look again, now. Resolves once a scan that began after the call has ended.
    * A scan that fails keeps the former picture and is logged, not thrown.
@@ -129,6 +136,52 @@ class WatchedFolder implements ModelStore {
     );
   }
 
+  async verify(
+    model: string,
+    tell: (doneBytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<ModelCheck> {
+    const parts = this.#partsOf(model);
+    try {
+      const known = await this.#digests.recall(parts);
+      if (known !== null) {
+        return await verifyModel(parts, known, this.#digests, tell, signal);
+      }
+    } catch (error) {
+      throw storageFault(error, `verify the model ${JSON.stringify(model)}`);
+    }
+    throw new Fault(
+      "conflict",
+      `The model ${
+        JSON.stringify(model)
+      } has no manifest yet; it is made in the background, ask again later`,
+    );
+  }
+
+  async remove(model: string): Promise<void> {
+    const parts = this.#partsOf(model);
+    const quoted = JSON.stringify(model);
+    if (this.#options.isUsed?.(model)) {
+      throw new Fault(
+        "conflict",
+        `The model ${quoted} is in use; remove it once its answers have ended`,
+      );
+    }
+    const { files, log, modelsDir } = this.#options;
+    try {
+      // Without its first part a model is not offered, whatever comes after.
+      for (const { path } of parts.files) {
+        await files.remove(`${modelsDir}/${path}`);
+      }
+      await this.#digests.forget(parts);
+    } catch (error) {
+      throw storageFault(error, `remove the model ${quoted}`);
+    } finally {
+      await this.refresh();
+    }
+    log.info("Removed a model", { model });
+  }
+
   async digested(): Promise<void> {
     await this.#running;
     await this.#digests.idle();
@@ -150,6 +203,17 @@ class WatchedFolder implements ModelStore {
     await this.#next;
     await this.#running;
     await this.#digests[Symbol.asyncDispose]();
+  }
+
+  #partsOf(model: string): ModelFiles {
+    const parts = this.#parts.get(model);
+    if (parts !== undefined) return parts;
+    throw new Fault(
+      "model_not_found",
+      `There is no model ${
+        JSON.stringify(model.slice(0, 200))
+      } in the models folder of this node`,
+    );
   }
 
   async #scan(): Promise<void> {

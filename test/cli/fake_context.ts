@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/domain/mod.ts";
+import { isJsonObject, type JsonObject } from "../../src/domain/mod.ts";
 import type { ApiReply, CliContext } from "../../src/cli/mod.ts";
 import {
   createSeededEntropy,
@@ -50,6 +50,14 @@ export function createFakeContext(
     postJson(method, path, body) {
       sent.push({ path: `${method} ${path}`, body });
       return reply(`${method} ${path}`);
+    },
+    async postLines(path, body, onLine) {
+      sent.push({ path: `POST ${path}`, body });
+      const last = await reply(`POST ${path}`);
+      if (last.kind === "answered" && isJsonObject(last.body)) {
+        onLine(last.body);
+      }
+      return last;
     },
     nodeConfig: () =>
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),

@@ -31,6 +31,12 @@ const SERVED: ReadonlySet<Capability> = new Set([
   "embedding",
 ]);
 
+/** An engine of this machine that knows whose files it holds. */
+export interface EmbeddedEngine extends Engine, AsyncDisposable {
+  /** Whether it computes with a model just now. */
+  isUsing(model: string): boolean;
+}
+
 /**
  * llama.cpp in child processes of this very program, one for each model that is
  * asked for, started on demand and stopped when idle.
@@ -40,11 +46,11 @@ const SERVED: ReadonlySet<Capability> = new Set([
  */
 export function createEmbeddedEngine(
   options: EmbeddedEngineOptions,
-): Engine & AsyncDisposable {
-  return new EmbeddedEngine(options);
+): EmbeddedEngine {
+  return new ChildEngine(options);
 }
 
-class EmbeddedEngine implements Engine, AsyncDisposable {
+class ChildEngine implements EmbeddedEngine {
   readonly node: NodeId;
   readonly nodeName: string;
   readonly id = "embedded";
@@ -106,6 +112,10 @@ class EmbeddedEngine implements Engine, AsyncDisposable {
       queue: this.#queue(),
       answer: () => this.#answer(model, attempt, signal),
     };
+  }
+
+  isUsing(model: string): boolean {
+    return [...this.#running.keys()].some((attempt) => attempt.model === model);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

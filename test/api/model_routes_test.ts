@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import {
+  Fault,
+  type LocalModel,
+  type ModelCare,
+  type ModelCheck,
+  type ModelInventory,
+} from "../../src/domain/mod.ts";
+import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
+
+const BASE = "http://127.0.0.1:11411";
+
+function request(method: string, path: string, body?: unknown): Request {
+  return new Request(`${BASE}${path}`, {
+    method,
+    ...(body === undefined ? {} : {
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    }),
+  });
+}
+
+function shelf(checks: Readonly<Record<string, ModelCheck>>) {
+  const removed: string[] = [];
+  const models: ModelInventory & ModelCare = {
+    list: () =>
+      Object.keys(checks).map((name): LocalModel => ({
+        name,
+        path: "/m",
+        sizeBytes: 100,
+        architecture: "llama",
+        contextLength: 1,
+        capabilities: [],
+        features: [],
+        root: null,
+      })),
+    invalid: () => [],
+    verify(model, tell) {
+      tell(0);
+      const check = checks[model];
+      return check === undefined
+        ? Promise.reject(new Fault("model_not_found", `No "${model}"`))
+        : Promise.resolve(check);
+    },
+    remove(model) {
+      removed.push(model);
+      return Promise.resolve();
+    },
+  };
+  return { models, removed };
+}
+
+async function linesOf(response: Response): Promise<unknown[]> {
+  const text = await response.text();
+  return text.trimEnd().split("\n").map((line) => JSON.parse(line));
+}
+
+Deno.test("verification tells its progress and then each model's outcome", async () => {
+  const files = [{ name: "b.gguf", problem: "1 of 1 chunks differ" }];
+  const { models } = shelf({
+    a: { kind: "sound" },
+    b: { kind: "damaged", files },
+  });
+  const { api } = apiUnderTest({ models });
+  const verify = (body: unknown) =>
+    api.handle(request("POST", "/covey/models/verify", body), LOOPBACK);
+  const progress = { status: "verifying", doneBytes: 0, totalBytes: 100 };
+  const a = { model: "a", sound: true, files: [] };
+  const b = { model: "b", sound: false, files };
+  assert.deepEqual(await linesOf(await verify({})), [
+    { ...progress, model: "a" },
+    { ...progress, model: "b" },
+    { status: "verified", sound: false, models: [a, b] },
+  ]);
+  assert.deepEqual((await linesOf(await verify({ model: "a" }))).at(-1), {
+    status: "verified",
+    sound: true,
+    models: [a],
+  });
+  assert.deepEqual((await linesOf(await verify({ model: "c" }))).at(-1), {
+    error: 'No "c"',
+    code: "model_not_found",
+  });
+  assert.equal((await verify({ model: 7 })).status, 400);
+});
+
+Deno.test("a model is removed by its name, slashes and all, and by nobody from the LAN", async () => {
+  const { models, removed } = shelf({});
+  const { api } = apiUnderTest({ models });
+  const path = "/covey/models/org%2Fm";
+  const done = await api.handle(request("DELETE", path), LOOPBACK);
+  assert.deepEqual([done.status, await done.json()], [200, {
+    removed: "org/m",
+  }]);
+  for (
+    const [method, where] of [
+      ["DELETE", path],
+      ["POST", "/covey/models/verify"],
+    ] as const
+  ) {
+    const refused = await api.handle(request(method, where, {}), LAN);
+    assert.equal(refused.status, 401);
+    await refused.body?.cancel();
+  }
+  assert.deepEqual(removed, ["org/m"]);
+});

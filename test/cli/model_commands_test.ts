@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import {
+  type ApiReply,
+  COMMANDS,
+  createNodeApi,
+  runCli,
+} from "../../src/cli/mod.ts";
+import type { JsonObject, JsonValue } from "../../src/domain/mod.ts";
+import { ManualClock } from "../../src/platform/mod.ts";
+import { createFakeContext } from "./fake_context.ts";
+
+const answered = (body: JsonValue): ApiReply => ({ kind: "answered", body });
+
+async function run(args: string[], replies: Record<string, ApiReply>) {
+  const context = createFakeContext(replies);
+  const code = await runCli(COMMANDS, args, context);
+  const { err, out, sent } = context;
+  return { code, out, err, sent };
+}
+
+Deno.test("models verify names what is damaged and fails by it", async () => {
+  const body = {
+    sound: false,
+    models: [
+      { model: "a", sound: true, files: [] },
+      {
+        model: "b",
+        sound: false,
+        files: [{ name: "b.gguf", problem: "2 of 9 chunks differ" }],
+      },
+    ],
+  };
+  const replies = { "POST /covey/models/verify": answered(body) };
+  const all = await run(["models", "verify"], replies);
+  assert.deepEqual([all.code, all.out], [1, [
+    "a: sound\nb: b.gguf: 2 of 9 chunks differ",
+  ]]);
+  const sound = answered({ sound: true, models: body.models.slice(0, 1) });
+  const one = await run(["models", "verify", "a"], {
+    "POST /covey/models/verify": sound,
+  });
+  assert.deepEqual([one.code, one.out], [0, ["a: sound"]]);
+  assert.deepEqual(one.sent.map(({ body }) => body), [{ model: "a" }]);
+  const odd = await run(["models", "verify"], {
+    "POST /covey/models/verify": answered({}),
+  });
+  assert.equal(odd.code, 1);
+  assert.equal((await run(["models", "verify", "a", "b"], replies)).code, 2);
+});
+
+Deno.test("rm removes by name, and says what the node says when it refuses", async () => {
+  const done = await run(["rm", "org/m"], {
+    "DELETE /covey/models/org%2Fm": answered({ removed: "org/m" }),
+  });
+  assert.deepEqual([done.code, done.out], [0, ["Removed org/m"]]);
+  const message = 'The model "m" is in use';
+  const refused = await run(["rm", "m"], {
+    "DELETE /covey/models/m": {
+      kind: "refused",
+      status: 409,
+      message,
+      body: undefined,
+    },
+  });
+  assert.deepEqual([refused.code, refused.err], [1, [message]]);
+  assert.equal((await run(["rm"], {})).code, 2);
+});
+
+Deno.test("postLines hands over each line as it comes, and an error line is a refusal", async () => {
+  const ask = async (text: string) => {
+    const lines: JsonObject[] = [];
+    const { postLines } = createNodeApi({
+      clock: new ManualClock(),
+      address: () =>
+        Promise.resolve({
+          kind: "address",
+          origin: "http://127.0.0.1:1",
+          apiKey: null,
+        }),
+      fetch: () => Promise.resolve(new Response(text)),
+    });
+    const reply = await postLines("/x", {}, (line) => void lines.push(line));
+    return { reply, lines };
+  };
+  const fine = await ask('{"a":1}\n{"b":2}\n');
+  assert.deepEqual(fine, {
+    reply: answered({ b: 2 }),
+    lines: [{ a: 1 }, { b: 2 }],
+  });
+  const failed = await ask('{"a":1}\n{"error":"It broke","code":"x"}\n');
+  assert.ok(failed.reply.kind === "refused");
+  assert.equal(failed.reply.message, "It broke");
+  assert.equal((await ask("")).reply.kind, "refused");
+});

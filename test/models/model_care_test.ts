@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import type { FaultCode } from "../../src/domain/mod.ts";
+import { createModelStore } from "../../src/models/model_store.ts";
+import { FileError, ManualClock, MemoryFiles } from "../../src/platform/mod.ts";
+import { buildModel } from "../fakes/gguf_builder.ts";
+import { QuietLog } from "../fakes/quiet_log.ts";
+
+const NEVER = new AbortController().signal;
+const silent = () => {};
+
+async function storeOver(files: MemoryFiles, used: readonly string[] = []) {
+  const store = createModelStore({
+    files,
+    clock: new ManualClock(),
+    log: new QuietLog(),
+    modelsDir: "/models",
+    manifestsDir: "/data/manifests",
+    isUsed: (model) => used.includes(model),
+  });
+  await store.digested();
+  return store;
+}
+
+const fault = (code: FaultCode, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof Error && "code" in error, String(error));
+  assert.equal(error.code, code);
+  assert.match(error.message, message);
+  assert.doesNotMatch(error.message, /\/models|\/data/);
+  return true;
+};
+
+Deno.test("verify finds a model sound until a byte of it changes", async () => {
+  const bytes = buildModel();
+  const files = new MemoryFiles({ "/models/m.gguf": bytes });
+  await using store = await storeOver(files);
+  const told: number[] = [];
+  const sound = await store.verify("m", (done) => told.push(done), NEVER);
+  assert.deepEqual([sound, told], [{ kind: "sound" }, [0]]);
+  bytes[bytes.length - 1] = 0xff;
+  await files.writeAtomic("/models/m.gguf", bytes, 0o600);
+  assert.deepEqual(await store.verify("m", silent, NEVER), {
+    kind: "damaged",
+    files: [{
+      name: "m.gguf",
+      problem: "1 of 1 chunks differ from the manifest",
+    }],
+  });
+  await files.writeAtomic("/models/m.gguf", bytes.slice(0, -1), 0o600);
+  const short = await store.verify("m", silent, NEVER);
+  assert.ok(short.kind === "damaged");
+  assert.match(`${short.files[0]?.problem}`, /bytes instead of/);
+});
+
+Deno.test("verify says why it can not", async () => {
+  const files = new MemoryFiles({ "/models/m.gguf": buildModel() });
+  await using store = await storeOver(files);
+  await assert.rejects(
+    store.verify("../m", silent, NEVER),
+    fault("model_not_found", /no model "\.\.\/m"/),
+  );
+  await files.remove("/data/manifests");
+  await assert.rejects(
+    store.verify("m", silent, NEVER),
+    fault("conflict", /no manifest yet/),
+  );
+});
+
+Deno.test("remove takes a model away with its digests, at once and for good", async () => {
+  const files = new MemoryFiles({
+    "/models/m.gguf": buildModel(),
+    "/models/n.gguf": buildModel(),
+  });
+  await using store = await storeOver(files);
+  await store.remove("m");
+  assert.deepEqual(store.list().map(({ name }) => name), ["n"]);
+  assert.equal((await files.list("/models")).length, 1);
+  assert.equal((await files.list("/data/manifests")).length, 1);
+});
+
+Deno.test("remove refuses a model that is in use, that is not here, and where the folder may not be changed (DLD-06)", async () => {
+  const files = new MemoryFiles({
+    "/models/busy.gguf": buildModel(),
+    "/models/m.gguf": buildModel(),
+  });
+  await using store = await storeOver(files, ["busy"]);
+  await assert.rejects(store.remove("busy"), fault("conflict", /in use/));
+  await assert.rejects(store.remove(""), fault("model_not_found", /no model/));
+  files.remove = (path) =>
+    Promise.reject(new FileError("read_only", path, "remove", undefined));
+  await assert.rejects(
+    store.remove("m"),
+    fault("storage_failed", /read-only file system; set COVEY_MODELS_DIR/),
+  );
+  assert.deepEqual(store.list().map(({ name }) => name), ["busy", "m"]);
+});
