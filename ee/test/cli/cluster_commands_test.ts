@@ -34,6 +34,7 @@ async function run(
       sent.push([method, path, body]);
       return Promise.resolve(reply);
     },
+    postLines: () => Promise.resolve(reply),
     readInput: () => Promise.resolve(input),
     nodeConfig: () => Promise.reject(new Error("No configuration is read")),
     nowMs: () => 0,

@@ -41,5 +41,6 @@ export function createOfflineContext(
     readInput: () => Promise.resolve(""),
     fetchJson: nobody,
     postJson: nobody,
+    postLines: nobody,
   };
 }
