@@ -8,6 +8,7 @@ import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
 import { createKeyRoutes } from "./key_routes.ts";
 import { createModelRoutes } from "./model_routes.ts";
+import { createOpenApiRoutes } from "./openapi/openapi_routes.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createStatusHandlers } from "./status.ts";
@@ -73,7 +74,7 @@ export function createRoutes(
     pattern,
     target: { scope: "infer", handle: createInferenceHandler(options, load) },
   });
-  return [
+  const built: readonly Route<RouteTarget>[] = [
     infer(
       "/v1/chat/completions",
       async () => inOpenAi((await import("./openai/chat.ts")).parseChat),
@@ -101,6 +102,10 @@ export function createRoutes(
     ...createModelRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
+  ];
+  return [
+    ...built,
+    ...createOpenApiRoutes(built),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({
       method: "*",
       pattern,

@@ -8,6 +8,8 @@ import {
 import { checkFields, wrongField } from "../openai/request_fault.ts";
 import { textOf } from "./content.ts";
 import { turnMessages } from "./turns.ts";
+import { describeNamed } from "../openai/generation.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const MESSAGES = "must be a non-empty array of messages";
 
@@ -153,4 +155,9 @@ function formatOf(body: JsonObject): JsonObject | null {
     type: "json_schema",
     json_schema: { name: "answer", schema: format.schema, strict: true },
   };
+}
+
+/** The schema of a messages request, for the API's description. */
+export function describeMessages(): JsonObject {
+  return describeSchema(SCHEMA, describeNamed());
 }

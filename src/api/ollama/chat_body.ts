@@ -7,7 +7,9 @@ import {
 } from "../../domain/mod.ts";
 import { checkFields, wrongField } from "../openai/request_fault.ts";
 import { CallPairing } from "./call_pairing.ts";
-import { samplingOf } from "./options.ts";
+import { describeOptions, samplingOf } from "./options.ts";
+import { describeNamed } from "../openai/generation.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const images = z.array(z.string(), {
   error: "must be an array of pictures in base64",
@@ -259,4 +261,14 @@ function pictureUrl(picture: string): string {
 
 function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : [];
+}
+
+/** The schema of `POST /api/chat`, for the API's description. */
+export function describeOllamaChat(): JsonObject {
+  return describeSchema(CHAT, describeNamed(), describeOptions());
+}
+
+/** The schema of `POST /api/generate`, for the API's description. */
+export function describeGenerate(): JsonObject {
+  return describeSchema(GENERATE, describeNamed(), describeOptions());
 }

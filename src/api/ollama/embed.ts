@@ -9,6 +9,8 @@ import type {
 import { answerHeaders, readRefusal, readWhole } from "../openai/answer.ts";
 import { parseEmbedding } from "../openai/embedding.ts";
 import type { Envelope } from "../openai/envelope.ts";
+import { describeSchema } from "../openapi_schema.ts";
+import { describeNamed } from "../openai/generation.ts";
 import { checkFields } from "../openai/request_fault.ts";
 import { nanoseconds } from "./answer_lines.ts";
 
@@ -86,4 +88,9 @@ function vectorsOf(answer: JsonObject): readonly Vector[] {
 
 function promptTokensOf(answer: JsonObject): number | null {
   return checkFields(ANSWER, answer).usage?.prompt_tokens ?? null;
+}
+
+/** The schema of `POST /api/embeddings`, for the API's description. */
+export function describeEmbeddings(): JsonObject {
+  return describeSchema(PROMPT, describeNamed());
 }

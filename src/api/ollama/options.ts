@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { JsonObject } from "../../domain/mod.ts";
+import { describeSchema } from "../openapi_schema.ts";
 import { checkFields } from "../openai/request_fault.ts";
 
 const whole = z.int({ error: "must be a whole number" }).nullish();
@@ -50,4 +51,9 @@ export function samplingOf(body: JsonObject): JsonObject {
       ? {}
       : { stop: typeof stop === "string" ? [stop] : stop }),
   };
+}
+
+/** The schema of `options`, for the API's description. */
+export function describeOptions(): JsonObject {
+  return describeSchema(SCHEMA);
 }

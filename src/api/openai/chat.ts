@@ -7,9 +7,10 @@ import {
   type ModelFeature,
 } from "../../domain/mod.ts";
 import type { Envelope } from "./envelope.ts";
-import { parseGeneration } from "./generation.ts";
+import { describeGeneration, parseGeneration } from "./generation.ts";
 import { checkFields, wrongField } from "./request_fault.ts";
 import { estimateChatTokens, isImagePart } from "./token_estimate.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const flag = z.boolean({ error: "must be true or false" }).nullish();
 const typed = (what: string) =>
@@ -152,4 +153,9 @@ function isJson(text: string): boolean {
     // The answer is the boolean; the caller words the fault.
     return false;
   }
+}
+
+/** The schema of a chat request, for the API's description. */
+export function describeChat(): JsonObject {
+  return describeSchema(SCHEMA, describeGeneration());
 }

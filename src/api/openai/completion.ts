@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { InferenceRequest, JsonObject } from "../../domain/mod.ts";
 import type { Envelope } from "./envelope.ts";
-import { parseGeneration } from "./generation.ts";
+import { describeGeneration, parseGeneration } from "./generation.ts";
 import { checkFields } from "./request_fault.ts";
 import { estimateTextTokens } from "./token_estimate.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const PROMPT =
   "must be a string, an array of strings, an array of token ids, or an array of such arrays";
@@ -59,4 +60,9 @@ function promptTokens(prompt: z.infer<typeof SCHEMA>["prompt"]): number {
     else tokens += typeof part === "number" ? 1 : part.length;
   }
   return tokens;
+}
+
+/** The schema of a completion request, for the API's description. */
+export function describeCompletion(): JsonObject {
+  return describeSchema(SCHEMA, describeGeneration());
 }

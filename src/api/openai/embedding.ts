@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { InferenceRequest, JsonObject } from "../../domain/mod.ts";
 import type { Envelope } from "./envelope.ts";
-import { engineBody, parseModelName } from "./generation.ts";
+import { describeNamed, engineBody, parseModelName } from "./generation.ts";
 import { checkFields, wrongField } from "./request_fault.ts";
 import { estimateTextTokens } from "./token_estimate.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const MOST_INPUTS = 2048;
 const INPUT =
@@ -85,4 +86,9 @@ function isTokens(input: Exclude<Input, string>): input is number[] {
 function textTokens(text: string, at: string): number {
   if (text === "") throw wrongField(at, "must not be an empty string");
   return estimateTextTokens(text);
+}
+
+/** The schema of an embedding request, for the API's description. */
+export function describeEmbedding(): JsonObject {
+  return describeSchema(SCHEMA, describeNamed());
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { JsonObject } from "../../domain/mod.ts";
+import { describeSchema } from "../openapi_schema.ts";
 import { checkFields } from "./request_fault.ts";
 
 /** What chat and completion requests have in common, read and made explicit. */
@@ -111,4 +112,14 @@ export function engineBody(
       value !== null && !dropped.has(key)
     ),
   );
+}
+
+/** The schema of what chats and completions have in common, for the API's description. */
+export function describeGeneration(): JsonObject {
+  return describeSchema(SCHEMA);
+}
+
+/** The schema of a body that names a model, for the API's description. */
+export function describeNamed(): JsonObject {
+  return describeSchema(NAMED);
 }

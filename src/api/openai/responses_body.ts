@@ -7,6 +7,8 @@ import {
 } from "../../domain/mod.ts";
 import { checkFields, wrongField } from "./request_fault.ts";
 import { messagesOf } from "./responses_input.ts";
+import { describeNamed } from "./generation.ts";
+import { describeSchema } from "../openapi_schema.ts";
 
 const SCHEMA = z.looseObject({
   instructions: z.string({ error: "must be a string" }).nullish(),
@@ -166,4 +168,9 @@ function formatOf(format: JsonValue | undefined): JsonObject | null {
       ...(typeof strict === "boolean" ? { strict } : {}),
     },
   };
+}
+
+/** The schema of a request for a response, for the API's description. */
+export function describeResponses(): JsonObject {
+  return describeSchema(SCHEMA, describeNamed());
 }

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { openApiDocument } from "../../src/api/openapi/document.ts";
+import { openApiPage } from "../../src/api/openapi/page.ts";
+import { OPERATION_NOTES } from "../../src/api/openapi/operations.ts";
+import { apiUnderTest, get, LOOPBACK } from "./api_under_test.ts";
+
+const { api } = apiUnderTest();
+
+Deno.test("GET /openapi.json describes every built route, bodies by their parsers' schemas", async () => {
+  const response = await api.handle(get("/openapi.json"), LOOPBACK);
+  const { openapi, paths } = await response.json();
+  assert.match(openapi, /^3\.1\./);
+  for (const [key, note] of Object.entries(OPERATION_NOTES)) {
+    const [method = "", pattern = ""] = key.split(" ");
+    const operation = paths[pattern.replace("…", "")]?.[method.toLowerCase()];
+    assert.equal(operation?.summary, note.summary, `${key} is no route`);
+  }
+  const chat = paths["/v1/chat/completions"].post.requestBody.content[
+    "application/json"
+  ].schema;
+  const named = chat.allOf.find((
+    part: { required?: string[] },
+  ) => part.required?.includes("model"));
+  assert.deepEqual(named.properties.model.type, "string");
+  assert.equal(paths["/api/pull"]?.get, undefined);
+  const ids = Object.values(paths).flatMap((item) =>
+    Object.values(item as Record<string, { operationId: string }>)
+      .map(({ operationId }) => operationId)
+  );
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+Deno.test("GET /openapi shows the description without a script", async () => {
+  const response = await api.handle(get("/openapi"), LOOPBACK);
+  assert.match(response.headers.get("content-type") ?? "", /text\/html/);
+  const page = await response.text();
+  assert.match(page, /POST \/v1\/messages/);
+  assert.doesNotMatch(page, /<script|https?:\/\//);
+});
+
+Deno.test("openApiPage writes what a route is called as text", () => {
+  const page = openApiPage(openApiDocument([{
+    method: "GET",
+    pattern: "/<b>",
+    target: { scope: "read" },
+  }]));
+  assert.match(page, /&lt;b&gt;/);
+  assert.doesNotMatch(page, /<b>/);
+});
