@@ -109,11 +109,10 @@ function totalError(one: JobRecord): number | null {
 }
 
 function p80Held(records: readonly JobRecord[]): number | null {
-  const held = records.flatMap(({ predicted, predictedAtMs, doneAtMs }) =>
-    predicted?.p80Ms == null
-      ? []
-      : [doneAtMs - predictedAtMs <= predicted.p80Ms]
-  );
+  const held = records.flatMap(({ predicted, predictedAtMs, doneAtMs }) => {
+    const p80Ms = predicted?.p80Ms ?? null;
+    return p80Ms === null ? [] : [doneAtMs - predictedAtMs <= p80Ms];
+  });
   return held.length === 0 ? null : shareOf(held, (one) => one);
 }
 

@@ -92,6 +92,16 @@ export interface Hop {
   readonly jitterMs: number;
 }
 
+/** Finds offers without looking at all of them. */
+export interface OfferIndex {
+  /** Those under a name as the engine spells it. */
+  named(model: string): readonly Offer[];
+  /** Those with these weights. */
+  rooted(root: string): readonly Offer[];
+  /** Those whose weights are in memory. */
+  warm(): readonly Pick<Offer, "model" | "root">[];
+}
+
 /** What an engine says of itself, taken at one moment. */
 export interface EngineView {
   /** Whether it may be asked. */
@@ -100,6 +110,8 @@ export interface EngineView {
   readonly hop: Hop;
   /** Its models. */
   readonly offers: readonly Offer[];
+  /** Finds one among them where that is cheaper than to list them; absent where it is not. */
+  readonly index?: OfferIndex;
   /**
    * Highest number of this node's own dispatches that the queue reports already
    * hold. `Infinity` where the view is live (this node's engines).

@@ -34,6 +34,7 @@ export type {
   Hop,
   LoadState,
   Offer,
+  OfferIndex,
   QueueReport,
   Refusal,
   Resume,
@@ -98,6 +99,7 @@ export type {
   PlacementInputs,
 } from "./placement_inputs.ts";
 export { escapeUnprintable } from "./printable.ts";
+export { BroughtOffers, OfferScan, OfferTable } from "./offer_index.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";

@@ -1,8 +1,9 @@
 import type { InferenceRequest, ModelSet } from "../domain/mod.ts";
+import { offersNamed } from "./asked_offers.ts";
 import type { Demand, EngineSnapshot } from "./candidate.ts";
 import { decodes } from "./estimate.ts";
 import type { LengthBook } from "./length_book.ts";
-import { type ModelName, parseModelName, tierOf } from "./model_name.ts";
+import { type ModelName, parseModelName } from "./model_name.ts";
 import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
 
 /**
@@ -87,9 +88,8 @@ function priorTokens(
   let most = 0;
   let tokens = PRIOR_OUTPUT_TOKENS;
   for (const engine of engines) {
-    for (const { model, rates } of engine.view.offers) {
-      if (tierOf(name, model) !== 0) continue;
-      if (rates.observations <= most) continue;
+    for (const { tier, offer: { rates } } of offersNamed(name, engine)) {
+      if (tier !== 0 || rates.observations <= most) continue;
       most = rates.observations;
       tokens = rates.expectedOutputTokens;
     }

@@ -1,4 +1,5 @@
 import type { Eviction, Offer } from "../domain/mod.ts";
+import { indexOf } from "./asked_offers.ts";
 import type { EngineSnapshot } from "./candidate.ts";
 
 /** Nobody else could serve it meanwhile, so that its reload is waited for. */
@@ -18,7 +19,7 @@ export class WarmCopies {
   /** Whether a model that is warm on an engine is warm on another one too. */
   isElsewhere(model: string, engine: EngineSnapshot): boolean {
     const counts = this.#counts ??= countWarm(this.#engines);
-    const own = engine.view.offers.find((one) => one.model === model);
+    const [own] = indexOf(engine).named(model);
     const here = own?.state.kind === "warm" ? 1 : 0;
     if ((counts.get(model) ?? 0) > here) return true;
     const root = own?.root ?? null;
@@ -65,10 +66,9 @@ function priceOf(
 function countWarm(engines: readonly EngineSnapshot[]): Map<string, number> {
   const counts = new Map<string, number>();
   const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
-  for (const { view } of engines) {
-    if (view.availability.kind === "unavailable") continue;
-    for (const { model, root, state } of view.offers) {
-      if (state.kind !== "warm") continue;
+  for (const engine of engines) {
+    if (engine.view.availability.kind === "unavailable") continue;
+    for (const { model, root } of indexOf(engine).warm()) {
       add(model);
       if (root !== null) add(`root ${root}`);
     }

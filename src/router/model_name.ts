@@ -1,4 +1,4 @@
-import type { EngineView, ModelSet } from "../domain/mod.ts";
+import type { ModelSet } from "../domain/mod.ts";
 import { matchesPattern, setFor } from "./model_set.ts";
 
 const LATEST = ":latest";
@@ -59,30 +59,6 @@ export function tierOf(name: ModelName, model: string): number | null {
     patterns.some((one) => matchesPattern(modelKey(one), key))
   );
   return tier < 0 ? null : tier;
-}
-
-/**
- * Find the weights that a name stands for: whoever offers the same ones offers
- * the model, under whatever name (MOD-03).
- *
- * @param name The name.
- * @param engines All engines with their offers.
- * @returns Set of each root; where several claim one, the first.
- */
-export function rootsOf(
-  name: ModelName,
-  engines: readonly { readonly view: Pick<EngineView, "offers"> }[],
-): ReadonlyMap<string, number> {
-  const roots = new Map<string, number>();
-  for (const { view } of engines) {
-    for (const { model, root } of view.offers) {
-      if (root === null) continue;
-      const tier = tierOf(name, model);
-      if (tier === null) continue;
-      roots.set(root, Math.min(tier, roots.get(root) ?? tier));
-    }
-  }
-  return roots;
 }
 
 function otherSpelling(asked: string): string | null {

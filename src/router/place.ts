@@ -5,6 +5,7 @@ import type {
   NodeId,
   Offer,
 } from "../domain/mod.ts";
+import { type AskedOffer, askedOffers } from "./asked_offers.ts";
 import type {
   Candidate,
   Demand,
@@ -15,7 +16,7 @@ import type {
 import { evictionMs, WarmCopies } from "./eviction.ts";
 import { type Estimate, estimate } from "./estimate.ts";
 import { isAllowedBy, longestInput, unfitness } from "./fitness.ts";
-import { type ModelName, rootsOf, tierOf } from "./model_name.ts";
+import { type ModelName, tierOf } from "./model_name.ts";
 import { noCandidateFault } from "./no_candidate.ts";
 import { type Policy, preferred } from "./preference.ts";
 
@@ -93,9 +94,9 @@ function weighed(input: PlaceInput): Candidate[] {
   };
   const candidates: Candidate[] = [];
   const copies = new WarmCopies(input.engines);
-  const roots = rootsOf(demand.model, input.engines);
-  for (const engine of input.engines) {
-    for (const { tier, offer } of offersOf(engine, demand, roots)) {
+  const asked = askedOffers(demand.model, input.engines);
+  for (const [at, engine] of input.engines.entries()) {
+    for (const { tier, offer } of bestOf(asked[at] ?? [], demand)) {
       const cachedTokens = offer.state.kind === "warm"
         ? engine.cachedTokens?.(offer.model) ?? 0
         : 0;
@@ -136,32 +137,23 @@ function doubted(predicted: Estimate, doubt: Doubt | null): Estimate {
   return { ...predicted, placementMs };
 }
 
-interface TieredOffer {
-  readonly tier: number;
-  readonly offer: Offer;
-}
-
 /**
  * An engine's best offer in each set of the asked name: the right capability
  * wins, then the spelling that was asked for, then any name over equal weights.
  */
-function offersOf(
-  engine: EngineSnapshot,
+function bestOf(
+  offers: readonly AskedOffer[],
   { model, capability }: Demand,
-  roots: ReadonlyMap<string, number>,
-): readonly TieredOffer[] {
-  const found: TieredOffer[] = [];
-  for (const offer of engine.view.offers) {
-    const named = tierOf(model, offer.model);
-    const tier = named ??
-      (offer.root === null ? undefined : roots.get(offer.root));
-    if (tier === undefined) continue;
-    const at = found.findIndex((one) => one.tier === tier);
+): readonly AskedOffer[] {
+  if (offers.length < 2) return offers;
+  const found: AskedOffer[] = [];
+  for (const one of offers) {
+    const at = found.findIndex(({ tier }) => tier === one.tier);
     const best = found[at]?.offer;
-    if (best === undefined) found.push({ tier, offer });
+    if (best === undefined) found.push(one);
     else if (
-      rank(offer, model, capability) > rank(best, model, capability)
-    ) found[at] = { tier, offer };
+      rank(one.offer, model, capability) > rank(best, model, capability)
+    ) found[at] = one;
   }
   return found;
 }

@@ -6,8 +6,8 @@ import {
   type PlacementInputs,
   type Source,
 } from "../domain/mod.ts";
+import { askedOffers, indexOf } from "./asked_offers.ts";
 import type { EngineSnapshot } from "./candidate.ts";
-import { rootsOf, tierOf } from "./model_name.ts";
 import type { PlaceInput } from "./place.ts";
 
 /** A decision among more engines than this keeps no inputs: a log of them must stay small. */
@@ -22,7 +22,7 @@ const MOST_ENGINES = 32;
 export function keepInputs(input: PlaceInput): PlacementInputs | null {
   const { demand, engines, self } = input;
   if (engines.length > MOST_ENGINES) return null;
-  const matters = relevance(input);
+  const offers = offersThatMatter(input);
   return {
     self,
     model: demand.model,
@@ -31,14 +31,14 @@ export function keepInputs(input: PlaceInput): PlacementInputs | null {
     needs: demand.needs,
     expected: demand.expected,
     ...(demand.root === undefined ? {} : { root: demand.root }),
-    engines: engines.map((engine): EngineInputs => ({
+    engines: engines.map((engine, at): EngineInputs => ({
       key: engine.key,
       node: engine.node,
       nodeName: engine.nodeName,
       engine: engine.engine,
       availability: engine.view.availability,
       hop: engine.view.hop,
-      offers: engine.view.offers.filter(matters).map((offer) => ({
+      offers: (offers[at] ?? []).map((offer) => ({
         offer,
         unseenMs: engine.unseenMs(offer.device),
         unseenModel: engine.unseenModel?.(offer.device) ?? null,
@@ -108,26 +108,31 @@ function snapshotOf(engine: EngineInputs): EngineSnapshot {
   };
 }
 
-/** Offers of the asked model, and of those that a load of it would push out. */
-function relevance(
+/** Of each engine, the offers of the asked model, and of those that a load of it would push out. */
+function offersThatMatter(
   { demand, engines }: PlaceInput,
-): (offer: Offer) => boolean {
-  const roots = new Set(rootsOf(demand.model, engines).keys());
-  const asked = ({ model, root }: Offer) =>
-    tierOf(demand.model, model) !== null ||
-    (root !== null && roots.has(root));
-  const evicted = new Set<string>();
-  for (const { view } of engines) {
-    for (const offer of view.offers) {
-      if (!asked(offer)) continue;
+): readonly (readonly Offer[])[] {
+  const asked = askedOffers(demand.model, engines);
+  const names = new Set<string>();
+  const roots = new Set<string>();
+  for (const [at, engine] of engines.entries()) {
+    for (const { offer } of asked[at] ?? []) {
       for (const { model } of offer.evicts ?? []) {
-        evicted.add(model);
-        const root = view.offers.find((one) => one.model === model)?.root;
-        if (root !== undefined && root !== null) evicted.add(root);
+        names.add(model);
+        const root = indexOf(engine).named(model)[0]?.root ?? null;
+        if (root !== null) roots.add(root);
       }
     }
   }
-  return (offer) =>
-    asked(offer) || evicted.has(offer.model) ||
-    (offer.root !== null && evicted.has(offer.root));
+  return engines.map((engine, at) => {
+    const matter = new Set(asked[at]?.map(({ offer }) => offer));
+    const index = indexOf(engine);
+    for (const name of names) {
+      for (const offer of index.named(name)) matter.add(offer);
+    }
+    for (const root of roots) {
+      for (const offer of index.rooted(root)) matter.add(offer);
+    }
+    return [...matter];
+  });
 }

@@ -1,5 +1,6 @@
 import {
   type Attempt,
+  BroughtOffers,
   type Engine,
   type EngineAnswer,
   type EngineView,
@@ -112,11 +113,23 @@ export class QueuedEngine implements Engine, Disposable {
   view(): EngineView {
     const view = this.#raw.view();
     const reports = new Map<string, QueueReport>();
-    const offers = view.offers.map((offer) => this.#dressed(offer, reports));
+    const index = new BroughtOffers(
+      view.offers,
+      (offer) => this.#dressed(offer, reports),
+      view.index,
+    );
     const availability = this.#options.isDraining?.() === true
       ? { kind: "unavailable", reason: "This node is draining" } as const
       : availabilityOn(this.#options.machine, view.availability);
-    return { ...view, availability, offers, dispatchesSeen: Infinity };
+    return {
+      availability,
+      hop: view.hop,
+      get offers() {
+        return index.all();
+      },
+      index,
+      dispatchesSeen: Infinity,
+    };
   }
 
   /**

@@ -3,10 +3,13 @@ import {
   ageQueue,
   type Attempt,
   type Availability,
+  BroughtOffers,
   type Engine,
   type EngineView,
   type Hop,
   type NodeId,
+  type Offer,
+  OfferTable,
   type QueueReport,
   type StartResult,
   type WorkReport,
@@ -46,10 +49,21 @@ interface SeenQueue {
   readonly atMs: number;
 }
 
+/** What an engine's last status says, prepared for many questions. */
+interface Stated {
+  readonly report: WorkReport;
+  readonly offers: readonly Offer[];
+  readonly table: OfferTable;
+  /** The device of all its offers, or null where they are on several. */
+  readonly onlyDevice: string | null;
+}
+
 /** The engines of one peer. One writer of what `accepted` lines say of its queues. */
 export class PeerEngines {
   readonly #options: PeerEnginesOptions;
   readonly #engines = new Map<string, PeerEngine>();
+  #listedFrom: WorkReport | null = null;
+  #listed: readonly Engine[] = [];
 
   constructor(options: PeerEnginesOptions) {
     this.#options = options;
@@ -57,17 +71,21 @@ export class PeerEngines {
 
   /** One engine for each that the peer's last status names, the same object each time. */
   list(): readonly Engine[] {
-    const stated = this.#options.standing.work()?.report.engines ?? [];
+    const report = this.#options.standing.work()?.report ?? null;
+    if (report === this.#listedFrom) return this.#listed;
+    const stated = report?.engines ?? [];
     const ids = new Set(stated.map(({ id }) => id));
     for (const id of this.#engines.keys()) {
       if (!ids.has(id)) this.#engines.delete(id);
     }
-    return [...ids].map((id) => {
+    this.#listedFrom = report;
+    this.#listed = [...ids].map((id) => {
       const engine = this.#engines.get(id) ??
         new PeerEngine(id, this.#options);
       this.#engines.set(id, engine);
       return engine;
     });
+    return this.#listed;
   }
 }
 
@@ -77,6 +95,7 @@ class PeerEngine implements Engine {
   readonly #options: PeerEnginesOptions;
   /** By device; each holds until a newer status comes. */
   readonly #accepted = new Map<string, SeenQueue>();
+  #stated: Stated | null = null;
 
   constructor(id: string, options: PeerEnginesOptions) {
     this.id = id;
@@ -95,7 +114,6 @@ class PeerEngine implements Engine {
     const { clock, self, standing } = this.#options;
     const hop = standing.hop();
     const work = standing.work();
-    const offers = this.#offers();
     if (work === null) {
       const reason = "It has not said yet what it can do";
       return {
@@ -105,17 +123,22 @@ class PeerEngine implements Engine {
         dispatchesSeen: 0,
       };
     }
+    const { offers, table, onlyDevice } = this.#statedIn(work.report);
     const nowMs = clock.monotonic();
-    const newer = this.#newerQueue(work.atMs);
+    const newer = this.#newerQueue(onlyDevice, work.atMs);
     const atMs = newer?.atMs ?? work.atMs;
+    const index = new BroughtOffers(offers, (offer) => ({
+      ...offer,
+      state: ageLoadState(offer.state, nowMs - work.atMs),
+      queue: ageQueue(newer?.queue ?? offer.queue, nowMs - atMs),
+    }), table);
     return {
       availability: withMachine(standing.availability(), work.report),
       hop,
-      offers: offers.map((offer) => ({
-        ...offer,
-        state: ageLoadState(offer.state, nowMs - work.atMs),
-        queue: ageQueue(newer?.queue ?? offer.queue, nowMs - atMs),
-      })),
+      get offers() {
+        return index.all();
+      },
+      index,
       dispatchesSeen: Math.max(
         work.report.dispatchesSeen[self] ?? 0,
         newer?.dispatchesSeen ?? 0,
@@ -125,8 +148,10 @@ class PeerEngine implements Engine {
 
   async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
     const { channel, clock, onLinkFailure, onRoundTrip } = this.#options;
-    const device = this.#offers().find(({ model }) => model === attempt.model)
-      ?.device;
+    const work = this.#options.standing.work();
+    const device = work === null
+      ? undefined
+      : this.#statedIn(work.report).table.named(attempt.model)[0]?.device;
     return await callAttempt(
       {
         channel,
@@ -150,9 +175,19 @@ class PeerEngine implements Engine {
     );
   }
 
-  #offers() {
-    const work = this.#options.standing.work();
-    return work?.report.engines.find(({ id }) => id === this.id)?.offers ?? [];
+  /** The engine's part of a report; a report is a value and is read once. */
+  #statedIn(report: WorkReport): Stated {
+    if (this.#stated?.report === report) return this.#stated;
+    const offers = report.engines.find(({ id }) => id === this.id)?.offers ??
+      [];
+    const devices = new Set(offers.map(({ device }) => device));
+    const [only] = devices;
+    return this.#stated = {
+      report,
+      offers,
+      table: new OfferTable(offers),
+      onlyDevice: devices.size === 1 ? only ?? null : null,
+    };
   }
 
   /**
@@ -160,11 +195,11 @@ class PeerEngine implements Engine {
    * where all offers share one device: a view has one number of dispatches
    * seen, which must be true of every queue in it.
    */
-  #newerQueue(statusAtMs: number): SeenQueue | undefined {
-    const devices = new Set(this.#offers().map(({ device }) => device));
-    const [only] = devices;
-    if (devices.size !== 1 || only === undefined) return undefined;
-    const seen = this.#accepted.get(only);
+  #newerQueue(
+    device: string | null,
+    statusAtMs: number,
+  ): SeenQueue | undefined {
+    const seen = device === null ? undefined : this.#accepted.get(device);
     return seen !== undefined && seen.atMs > statusAtMs ? seen : undefined;
   }
 }
