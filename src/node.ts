@@ -19,7 +19,12 @@ import {
   createEmbeddedEngine,
   type EmbeddedEngine,
 } from "./engines/embedded/embedded_engine.ts";
+import { createOwnFetch } from "./engines/http_client.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
+import {
+  createUpstreams,
+  type Upstreams,
+} from "./engines/upstream/upstreams.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import {
@@ -177,6 +182,13 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     }
   }
 
+  const upstreams = openUpstreams(
+    stack,
+    options,
+    self,
+    localEngines.map((engine) => engine.id),
+  );
+
   // The router asks for peers at every placement; there are none until the
   // cluster, which needs the router for its peers' work, is made below.
   const joined: { slot: ClusterSlot | null } = { slot: null };
@@ -184,6 +196,9 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     createRouter({
       self,
       localEngines,
+      ...(upstreams === null
+        ? {}
+        : { foundEngines: () => upstreams.engines() }),
       peers: () => joined.slot?.cluster?.engines() ?? [],
       policy: config.routing,
       maxQueue: config.maxQueue,
@@ -268,6 +283,30 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     ),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Engines of servers that run already; the start does not wait for them. */
+function openUpstreams(
+  stack: AsyncDisposableStack,
+  { config, log, platform: { clock } }: NodeOptions,
+  self: { readonly id: NodeId; readonly name: string },
+  takenIds: readonly string[],
+): Upstreams | null {
+  const { upstreams } = config;
+  if (config.role !== "node" || upstreams.kind === "off") return null;
+  const { fetch } = stack.use(createOwnFetch());
+  return stack.use(
+    createUpstreams({
+      named: upstreams.kind === "named" ? upstreams.upstreams : null,
+      ownPorts: config.listen.map(({ port }) => port),
+      takenIds,
+      node: self.id,
+      nodeName: self.name,
+      clock,
+      log: log.child("engine"),
+      fetch,
+    }),
+  );
 }
 
 /** A node that runs out of descriptors fails in the middle of its work, so it does not begin. */

@@ -74,6 +74,8 @@ export async function startNode(
       ...inheritedEnv(),
       COVEY_DATA_DIR: options.dataDir,
       COVEY_NAME: options.name,
+      // Whatever else runs on this machine must not be taken for an engine.
+      COVEY_UPSTREAMS: "off",
       ...options.env,
     },
     stdin: "null",

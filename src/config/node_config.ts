@@ -59,6 +59,28 @@ export type EngineConfig = {
   readonly faults: SimulatedFaults;
 };
 
+/** A server that runs already, named by the operator. */
+export interface UpstreamConfig {
+  /** Name of its engine. */
+  readonly name: string;
+  /** What it is. */
+  readonly kind:
+    | "ollama"
+    | "lmstudio"
+    | "llama-server"
+    | "vllm"
+    | "openai-compatible";
+  /** An http or https URL, with or without `/v1`. */
+  readonly url: string;
+}
+
+/** Which servers that run already are used as engines. */
+export type UpstreamsConfig =
+  /** Those found on this machine. */
+  | { readonly kind: "auto" }
+  | { readonly kind: "off" }
+  | { readonly kind: "named"; readonly upstreams: readonly UpstreamConfig[] };
+
 /** Which engine runs GGUF files. */
 export type EngineChoice = "auto" | "embedded" | "off";
 
@@ -106,6 +128,8 @@ export interface NodeConfig {
   readonly logLevel: LogLevel;
   /** Engines listed in covey.jsonc. */
   readonly engines: readonly EngineConfig[];
+  /** Servers that run already and are used as engines. */
+  readonly upstreams: UpstreamsConfig;
   /** Names that the operator declared to mean one model. */
   readonly modelSets: readonly ModelSet[];
   /** Whether another engine goes on where a stream breaks off, unless a request says otherwise. */

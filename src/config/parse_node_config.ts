@@ -6,9 +6,14 @@ import { readEnvironment } from "./environment.ts";
 import { checkExposure } from "./exposure.ts";
 import { readFlags } from "./flags.ts";
 import { resolvePath } from "./folder_path.ts";
-import type { BadConfig, Given } from "./given.ts";
+import { bad, type BadConfig, type Given } from "./given.ts";
 import { locateConfig, type MachineFacts } from "./locate_config.ts";
-import type { ListenAddress, NodeConfig } from "./node_config.ts";
+import type {
+  EngineConfig,
+  ListenAddress,
+  NodeConfig,
+  UpstreamsConfig,
+} from "./node_config.ts";
 import {
   choose,
   type Chosen,
@@ -19,6 +24,7 @@ import type { Setting } from "./setting.ts";
 import { SETTING_LIST } from "./setting_names.ts";
 import type { SettingValues } from "./setting_values.ts";
 import { NODE_NAME, SETTINGS } from "./settings.ts";
+import { plaintextNotices } from "./upstream_setting.ts";
 
 /** Everything an operator may have said, and what is needed to read it. */
 export interface ConfigSources {
@@ -112,6 +118,13 @@ export async function parseNodeConfig(
     chosen.get(SETTINGS.host.variable)?.place ?? SETTINGS.host.variable,
   );
   if (exposure !== null && typeof exposure !== "string") return exposure;
+  const doubled = doubledEngine(values.upstreams, file.engines);
+  if (doubled !== null) {
+    return bad(
+      SETTINGS.upstreams.variable,
+      `COVEY_UPSTREAMS: "${doubled}" is the name of an engine in covey.jsonc too, give another one`,
+    );
+  }
   const cluster = clusterConfig(values);
   const config: NodeConfig = {
     name: values.name ?? nameFrom(facts.hostname),
@@ -139,6 +152,7 @@ export async function parseNodeConfig(
     onBattery: values.onBattery,
     logLevel: values.logLevel,
     engines: file.engines,
+    upstreams: values.upstreams,
     modelSets: file.modelSets,
     continueStreams: values.continue,
     cluster,
@@ -148,6 +162,7 @@ export async function parseNodeConfig(
     ...file.notices,
     ...laterNotices(chosen),
     ...(exposure === null ? [] : [exposure]),
+    ...plaintextNotices(values.upstreams),
     ...(cluster.secret === null ? clusterNotices(chosen) : []),
     ...(isSameSecret(values)
       ? [
@@ -210,6 +225,15 @@ function clusterConfig(values: SettingValues): ClusterConfig {
     mdnsInterfaces: values.mdnsInterfaces,
     licence: values.licence?.reveal() ?? null,
   };
+}
+
+function doubledEngine(
+  upstreams: UpstreamsConfig,
+  engines: readonly EngineConfig[],
+): string | null {
+  if (upstreams.kind !== "named") return null;
+  const ids = new Set(engines.map(({ id }) => id));
+  return upstreams.upstreams.find(({ name }) => ids.has(name))?.name ?? null;
 }
 
 function isSameSecret(values: SettingValues): boolean {

@@ -1,6 +1,6 @@
 import type { LogLevel, Network, Secret, StaticPeer } from "../domain/mod.ts";
 import type { HostAndPort } from "./address.ts";
-import type { EngineChoice } from "./node_config.ts";
+import type { EngineChoice, UpstreamsConfig } from "./node_config.ts";
 
 /** What every setting means once it is read; the names are the keys of covey.jsonc. */
 export interface SettingValues {
@@ -26,7 +26,7 @@ export interface SettingValues {
   readonly trustLoopback: boolean;
   readonly lendProviders: boolean;
   readonly continue: boolean;
-  readonly upstreams: string | null;
+  readonly upstreams: UpstreamsConfig;
   readonly providers: readonly string[];
   readonly openrouterApiKey: Secret | null;
   readonly anthropicApiKey: Secret | null;

@@ -21,6 +21,7 @@ import { accept, listOf, refuse, type Setting } from "./setting.ts";
 import type { SettingValues } from "./setting_values.ts";
 import { anonymousNetworks } from "./anonymous_networks.ts";
 import { staticPeer } from "./static_peer.ts";
+import { UPSTREAM_FORMS, upstreams } from "./upstream_setting.ts";
 
 const ROLES = ["node", "controller"] as const;
 const ROUTINGS = ["local_first", "balanced"] as const;
@@ -43,8 +44,6 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PATH = /^\P{Cc}{1,1024}$/u;
 const INTERFACE = /^[a-z0-9][a-z0-9_.:%@-]{0,63}$/i;
 const ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[^\s\/?#@,"]{1,261}$/;
-const UPSTREAM =
-  /^[a-z0-9][a-z0-9_.-]{0,63}=[a-z0-9_-]{1,32}:(https?:\/\/.+)$/i;
 
 const PORT_FORMS = "a port from 0 to 65535";
 const PATH_FORMS = "the path of a folder";
@@ -267,15 +266,10 @@ export const SETTINGS: {
   upstreams: {
     variable: "COVEY_UPSTREAMS",
     about: "Engines that run already",
-    accepts: "auto, off, or name=kind:url entries separated by commas",
-    fallback: null,
+    accepts: UPSTREAM_FORMS,
+    fallback: { kind: "auto" },
     fallbackText: "auto",
-    later: { feature: "upstream engines are", quietFor: ["off"] },
-    parse: (text) =>
-      /^(?:auto|off)$/i.test(text) ||
-        listOf(upstream, 64)(text).kind === "accepted"
-        ? accept(text)
-        : refuse(),
+    parse: upstreams,
   },
   providers: {
     variable: "COVEY_PROVIDERS",
@@ -446,9 +440,4 @@ function secretUrl(
 ): Setting<Secret | null>["parse"] {
   return (text) =>
     urlOf(schemes)(text).kind === "accepted" ? anySecret(text) : refuse();
-}
-
-function upstream(text: string) {
-  const url = UPSTREAM.exec(text)?.[1];
-  return url === undefined ? refuse() : urlOf(["http", "https"])(url);
 }

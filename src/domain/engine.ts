@@ -61,6 +61,11 @@ export interface Offer {
   readonly evicts?: readonly Eviction[];
   /** Prompts whose evaluated state it keeps for reuse; absent for one a slot. */
   readonly cachedPrompts?: number;
+  /**
+   * Whether each use is paid for; absent for no. A request gets there by the
+   * model's own name, or by a set that spells it out up to its first slash.
+   */
+  readonly isPaid?: boolean;
 }
 
 /** A warm model that would have to go for another one. */
@@ -215,6 +220,8 @@ export interface Engine {
   readonly id: string;
   /** Whether its node may run a short request of its own on it to learn its speed; absent for no. */
   readonly isMeasurable?: boolean;
+  /** Whether it serves requests that came to this node alone, and peers do not hear of it; absent for no. */
+  readonly isPrivate?: boolean;
   /** A fresh view. Cheap: called for every placement. */
   view(): EngineView;
   /**

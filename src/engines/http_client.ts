@@ -40,3 +40,18 @@ export function createUnixHttpClient(socketPath: string): HttpClient {
     [Symbol.dispose]: () => client.close(),
   };
 }
+
+/** `fetch` with connections of its own. Disposing of it closes them. */
+export interface OwnFetch extends Disposable {
+  /** As the global one. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/** Make a `fetch` for servers on the network. */
+export function createOwnFetch(): OwnFetch {
+  const client = Deno.createHttpClient({});
+  return {
+    fetch: (url, init) => fetch(url, { ...init, client }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}

@@ -49,14 +49,22 @@ export function modelKey(asked: string): string {
  *
  * @param name The name.
  * @param model The engine's own name for its model.
+ * @param isPaid Whether its use is paid for: then a pattern counts only where
+ * it spells out the name up to its first slash.
  * @returns 0 for the first set; null when it belongs to none.
  */
-export function tierOf(name: ModelName, model: string): number | null {
+export function tierOf(
+  name: ModelName,
+  model: string,
+  isPaid = false,
+): number | null {
   if (model === name.asked || model === name.other) return 0;
   if (name.tiers === undefined) return null;
   const key = modelKey(model);
   const tier = name.tiers.findIndex((patterns) =>
-    patterns.some((one) => matchesPattern(modelKey(one), key))
+    patterns.some((one) =>
+      matchesPattern(modelKey(one), key) && (!isPaid || spellsOut(one))
+    )
   );
   return tier < 0 ? null : tier;
 }
@@ -64,4 +72,8 @@ export function tierOf(name: ModelName, model: string): number | null {
 function otherSpelling(asked: string): string | null {
   if (asked.endsWith(LATEST)) return modelKey(asked);
   return asked.includes(":") ? null : asked + LATEST;
+}
+
+function spellsOut(pattern: string): boolean {
+  return pattern.split("*", 1)[0]?.includes("/") === true;
 }

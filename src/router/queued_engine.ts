@@ -93,6 +93,10 @@ export class QueuedEngine implements Engine, Disposable {
     return this.#raw.id;
   }
 
+  get isPrivate(): boolean {
+    return this.#raw.isPrivate === true;
+  }
+
   /** Attempts that wait or run here on behalf of an entry node. */
   heldFor(isEntry: (entry: NodeId) => boolean): number {
     let count = 0;

@@ -30,6 +30,7 @@ import { DispatchLedger } from "./dispatch_ledger.ts";
 import { FreeSlotBell } from "./free_slot_bell.ts";
 import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
+import { LocalEngines } from "./local_engines.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
 import { decodes, type Estimate } from "./estimate.ts";
@@ -52,6 +53,8 @@ export interface RouterOptions {
   readonly self: { readonly id: NodeId; readonly name: string };
   /** This node's engines, without queues: the router puts its own in front. */
   readonly localEngines: readonly Engine[];
+  /** Further ones that come and go; the same list while none did. None unless said. */
+  readonly foundEngines?: () => readonly Engine[];
   /** The peers' engines as they are now. Called for every placement. */
   peers(): readonly Engine[];
   /** Where a request goes whose source is unsaid. */
@@ -98,7 +101,7 @@ const KEEP_ALIVE_MS = 300_000;
 class EngineRouter implements OwnedRouter {
   readonly #options: RouterOptions;
   readonly #queues: DeviceQueues;
-  readonly #local: readonly QueuedEngine[];
+  readonly #local: LocalEngines;
   readonly #context: RunContext;
   readonly #prefixKey: Uint8Array;
   readonly #decisions = new DecisionLog();
@@ -113,19 +116,24 @@ class EngineRouter implements OwnedRouter {
     this.#options = options;
     const bell = new FreeSlotBell();
     this.#queues = new DeviceQueues(clock, () => bell.ring());
-    this.#local = options.localEngines.map((raw) =>
-      new QueuedEngine(raw, {
-        clock,
-        queues: this.#queues,
-        maxQueue,
-        isDraining: () => this.#isDraining,
-        ...(options.machine === undefined ? {} : { machine: options.machine }),
-        speed: options.speedOf?.(raw) ?? null,
-      })
+    this.#local = new LocalEngines(
+      enginesOf(options),
+      (raw) =>
+        new QueuedEngine(raw, {
+          clock,
+          queues: this.#queues,
+          maxQueue,
+          isDraining: () => this.#isDraining,
+          ...(options.machine === undefined
+            ? {}
+            : { machine: options.machine }),
+          speed: options.speedOf?.(raw) ?? null,
+        }),
     );
     const corrections = new Corrections();
     registerLearningMetrics(metrics, {
-      slowdowns: () => this.#local.flatMap((engine) => engine.slowdowns()),
+      slowdowns: () =>
+        this.#local.all().flatMap((engine) => engine.slowdowns()),
       corrections: () => corrections.values(clock.monotonic()),
     });
     this.#prefixKey = entropy.bytes(PREFIX_KEY_BYTES);
@@ -237,9 +245,12 @@ class EngineRouter implements OwnedRouter {
       return refused("duplicate_attempt", `has seen ${attempt.id} before`);
     }
     this.#seen.see(attempt.entry, attempt.dispatch);
-    const local = this.#local.find((one) => one.id === engine);
+    const local = this.#local.all().find((one) => one.id === engine);
     if (local === undefined) {
       return refused("model_not_here", `has no engine "${engine}"`);
+    }
+    if (local.isPrivate) {
+      return refused("not_lent", `does not lend its engine "${engine}"`);
     }
     return await local.start(attempt, signal);
   }
@@ -250,7 +261,9 @@ class EngineRouter implements OwnedRouter {
 
   report(): WorkReport {
     return {
-      engines: this.#local.map((engine) => ({
+      engines: this.#local.all().filter(({ isPrivate }) => !isPrivate).map((
+        engine,
+      ) => ({
         id: engine.id,
         offers: engine.view().offers,
       })),
@@ -279,7 +292,7 @@ class EngineRouter implements OwnedRouter {
 
   inFlight(): number {
     const { id } = this.#options.self;
-    return this.#local.reduce(
+    return this.#local.all().reduce(
       (sum, engine) => sum + engine.heldFor((entry) => entry !== id),
       this.#sessions.size,
     );
@@ -289,13 +302,30 @@ class EngineRouter implements OwnedRouter {
     this.#isClosed = true;
     const sessions = [...this.#sessions];
     for (const session of sessions) session.abort(shuttingDown());
-    for (const engine of this.#local) engine[Symbol.dispose]();
+    this.#local[Symbol.dispose]();
     await Promise.all(sessions.map((session) => session.over));
   }
 
   #engines(): readonly Engine[] {
-    return [...this.#local, ...this.#options.peers()];
+    return [...this.#local.all(), ...this.#options.peers()];
   }
+}
+
+/** Those there always are, and those that were found; one list while none changes. */
+function enginesOf(
+  { foundEngines, localEngines }: RouterOptions,
+): () => readonly Engine[] {
+  if (foundEngines === undefined) return () => localEngines;
+  let latest: readonly Engine[] = [];
+  let all = localEngines;
+  return () => {
+    const found = foundEngines();
+    if (found !== latest) {
+      latest = found;
+      all = [...localEngines, ...found];
+    }
+    return all;
+  };
 }
 
 function routed(

@@ -72,6 +72,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     onBattery: "local",
     logLevel: "info",
     engines: [],
+    upstreams: { kind: "auto" },
     modelSets: [],
     continueStreams: false,
     cluster: {
@@ -289,7 +290,15 @@ Deno.test("parseNodeConfig refuses hostile values with one line that says what i
     COVEY_CONTINUE: ["maybe"],
     COVEY_ALLOWED_HOSTS: ["*", "a:b:c"],
     COVEY_ALLOWED_ORIGINS: ["*", "null", "example.org", "https://a/b"],
-    COVEY_UPSTREAMS: ["ollama", "a=b:ftp://x", "a=ollama:127.0.0.1"],
+    COVEY_UPSTREAMS: [
+      "ollama",
+      "a=b:ftp://x",
+      "a=ollama:127.0.0.1",
+      "a=what:http://x",
+      "a=ollama:http://u:p@x",
+      "groq=openai:http://x",
+      "a=vllm:http://x,A=vllm:http://y",
+    ],
     COVEY_PROVIDERS: ["aws", "openai,openal"],
     COVEY_NAME: ["a/b", "node:x", "x".repeat(64), "-x", "a\nb"],
     COVEY_TIER: ["0", "4", "high"],
@@ -535,6 +544,31 @@ Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () 
     "ANTHROPIC_API_KEY is read but providers are not part of this build yet",
     "COVEY_LINK_PORT: without effect before `covey invite` or `covey join`, since COVEY_CLUSTER_SECRET is not set",
   ]);
+});
+
+Deno.test("parseNodeConfig reads the servers that run already", async () => {
+  const { config, notices } = await ok({
+    env: {
+      COVEY_UPSTREAMS:
+        "box=ollama:http://10.0.0.5:11434, here=openai:http://[::1]:1/v1",
+    },
+  });
+  assert.deepEqual(config.upstreams, {
+    kind: "named",
+    upstreams: [
+      { name: "box", kind: "ollama", url: "http://10.0.0.5:11434" },
+      { name: "here", kind: "openai-compatible", url: "http://[::1]:1/v1" },
+    ],
+  });
+  assert.deepEqual(notices, [
+    "COVEY_UPSTREAMS: prompts to box cross the network in the clear",
+  ]);
+  const file =
+    '{"engines":[{"kind":"simulated","id":"sim","models":[{"id":"m"}]}]}';
+  assert.match(
+    await line({ env: { COVEY_UPSTREAMS: "sim=vllm:http://x" }, file }),
+    /COVEY_UPSTREAMS: "sim" is the name of an engine in covey\.jsonc too/,
+  );
 });
 
 Deno.test("parseNodeConfig names no data folder when no home is known", async () => {

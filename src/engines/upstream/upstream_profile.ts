@@ -1,0 +1,23 @@
+import type { CatalogueAnswer } from "./catalogue.ts";
+import type { UpstreamHttp } from "./upstream_http.ts";
+
+/** Kinds of servers that are known. */
+export type UpstreamKind =
+  | "ollama"
+  | "lmstudio"
+  | "llama-server"
+  | "vllm"
+  | "openai-compatible";
+
+/** What is particular to one kind of server; all else is the same for all. */
+export interface UpstreamProfile {
+  /** Sequences side by side where the server does not say. */
+  readonly slots: number;
+  /**
+   * Ask what models it has. The form of the answer decides, never its status:
+   * some servers answer 200 to anything.
+   *
+   * @throws {TypeError} When it can not be reached.
+   */
+  list(http: UpstreamHttp, signal: AbortSignal): Promise<CatalogueAnswer>;
+}
