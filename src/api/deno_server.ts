@@ -32,8 +32,11 @@ export interface BoundServer {
   close(): void;
 }
 
-/** Binds one socket. Throws as `Deno.serve` does. */
-export type Bind = (at: ListenAt, handle: HandleRequest) => BoundServer;
+/** Binds one socket. Throws, or rejects, as the runtime does. */
+export type Bind = (
+  at: ListenAt,
+  handle: HandleRequest,
+) => BoundServer | Promise<BoundServer>;
 
 /** A socket of the runtime, never compressing by itself: that holds streams back (SSE-13). */
 export const bindWithDeno: Bind = (at, handle) => {
@@ -51,7 +54,7 @@ export const bindWithDeno: Bind = (at, handle) => {
       onListen: () => {},
     },
     (request, { remoteAddr, completed }) => {
-      if (draining) return refuse(request);
+      if (draining) return refuseWhileEnding(request);
       running++;
       completed.then(settle, settle);
       const remoteHost = remoteAddr.hostname;
@@ -97,7 +100,12 @@ function localEnd(boundHost: string, remoteHost: string): string {
   return wildcard && isLoopback(remoteHost) ? remoteHost : boundHost;
 }
 
-function refuse(request: Request): Response {
+/**
+ * Answer a request that came while the listener ends.
+ *
+ * @param request The request.
+ */
+export function refuseWhileEnding(request: Request): Response {
   return faultResponse(
     new Fault("shutting_down", "This node is shutting down", {
       retryAfterMs: 1000,

@@ -8,11 +8,13 @@ import {
   type HandleRequest,
   type ListenAt,
 } from "./deno_server.ts";
+import { isLoopback } from "./host_name.ts";
 import {
   findPortHolder,
   type KernelTables,
   type PortHolder,
 } from "./port_holder.ts";
+import type { TlsIdentity } from "./tls_identity.ts";
 
 /** Why the node cannot start; the message is one line for the terminal. */
 export class StartError extends Error {
@@ -25,8 +27,10 @@ export interface ListenersOptions {
   readonly handle: HandleRequest;
   readonly log: Log;
   readonly clock: Clock;
-  /** How sockets are bound; the runtime's own unless a test says otherwise. */
+  /** How sockets are bound; the runtime's own on loopback and bounded ones elsewhere, unless a test says otherwise. */
   readonly bind?: Bind;
+  /** What listeners beyond loopback prove themselves by; null or absent for plain HTTP. */
+  readonly tls?: TlsIdentity | null;
   /** Where the holder of a taken port is looked up. */
   readonly kernelTables?: KernelTables;
   /** How long running requests may go on after dispose began, in milliseconds; 5,000 unless said. */
@@ -76,6 +80,16 @@ export async function openListeners(
   };
 }
 
+/** What only this machine reaches needs no bounds, and does not pay for them. */
+async function bindFor(
+  { host }: ListenAt,
+  { clock, tls = null }: ListenersOptions,
+): Promise<Bind> {
+  if (isLoopback(host)) return bindWithDeno;
+  const { bindWithNode } = await import("./node_server.ts");
+  return bindWithNode({ clock, tls });
+}
+
 interface Listener extends AsyncDisposable {
   readonly at: ListenAt;
 }
@@ -84,11 +98,12 @@ async function openListener(
   wanted: ListenAt,
   options: ListenersOptions,
 ): Promise<Listener> {
-  const { handle, log, clock, bind = bindWithDeno } = options;
+  const { handle, log, clock } = options;
+  const bind = options.bind ?? await bindFor(wanted, options);
   const closing = new AbortController();
   let first: BoundServer;
   try {
-    first = bind(wanted, handle);
+    first = await bind(wanted, handle);
   } catch (error) {
     throw await startError(wanted, error, options.kernelTables ?? PROC);
   }
@@ -129,7 +144,7 @@ async function openListener(
         return null;
       }
       try {
-        const opened = bind(at, handle);
+        const opened = await bind(at, handle);
         log.info("The API's socket is open again", {
           host: at.host,
           port: at.port,
@@ -176,7 +191,8 @@ async function startError(
   const where = `${
     at.host.includes(":") ? `[${at.host}]` : at.host
   }:${at.port}`;
-  if (error instanceof Deno.errors.AddrInUse) {
+  const code = codeOf(error);
+  if (error instanceof Deno.errors.AddrInUse || code === "EADDRINUSE") {
     const holder = await findPortHolder(at.port, tables);
     return new StartError(
       `Failed to listen on ${where}: the port is in use${
@@ -185,7 +201,9 @@ async function startError(
       { cause: error },
     );
   }
-  if (error instanceof Deno.errors.AddrNotAvailable) {
+  if (
+    error instanceof Deno.errors.AddrNotAvailable || code === "EADDRNOTAVAIL"
+  ) {
     return new StartError(
       `Failed to listen on ${where}: the address is not one of this machine's; set COVEY_HOST to one that is`,
       { cause: error },
@@ -193,7 +211,7 @@ async function startError(
   }
   if (
     error instanceof Deno.errors.PermissionDenied ||
-    error instanceof Deno.errors.NotCapable
+    error instanceof Deno.errors.NotCapable || code === "EACCES"
   ) {
     return new StartError(
       `Failed to listen on ${where}: permission denied; set COVEY_PORT to a port from 1024 on`,
@@ -206,6 +224,11 @@ async function startError(
     }; check COVEY_HOST and COVEY_PORT`,
     { cause: error },
   );
+}
+
+/** The system's word for a failure, where the error carries it. */
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 function describe(holder: PortHolder | undefined): string {
