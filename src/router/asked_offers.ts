@@ -59,7 +59,7 @@ export function offersNamed(
   const found: AskedOffer[] = [];
   if (view.index === undefined || name.tiers !== undefined) {
     for (const offer of view.offers) {
-      const tier = tierOf(name, offer.model);
+      const tier = tierOf(name, offer.model, offer.isPaid);
       if (tier !== null) found.push({ tier, offer });
     }
     return found;

@@ -161,7 +161,7 @@ function bestOf(
 function rank(offer: Offer, name: ModelName, capability: Capability): number {
   return (offer.capabilities.includes(capability) ? 4 : 0) +
     (offer.model === name.asked ? 2 : 0) +
-    (tierOf(name, offer.model) === null ? 0 : 1);
+    (tierOf(name, offer.model, offer.isPaid) === null ? 0 : 1);
 }
 
 /** Fallbacks serve only when nobody of an earlier set can. */
