@@ -50,7 +50,11 @@ export interface ClusterSlotOptions {
 /** Actions that bring a cluster about where there is none. */
 const OPENING: ReadonlySet<ClusterAction> = new Set(["invite", "join"]);
 /** Actions that change nothing and need not wait for those that do. */
-const LOOKING: ReadonlySet<ClusterAction> = new Set(["doctor", "audit"]);
+const LOOKING: ReadonlySet<ClusterAction> = new Set([
+  "doctor",
+  "audit",
+  "copies",
+]);
 
 /**
  * The place of the cluster in a node: empty until a secret, an earlier

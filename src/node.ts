@@ -225,6 +225,13 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         stateDir: `${config.dataDir}/cluster`,
         router,
         machine: sensors,
+        models: {
+          folder: config.modelsDir,
+          list: () => store.list(),
+          refresh: () => store.refresh(),
+          manifest: (model) => store.manifest(model),
+          readChunk: (...place) => store.readChunk(...place),
+        },
         toolEnv: options.toolEnv ?? {},
       },
       platform,

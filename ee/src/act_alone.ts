@@ -22,10 +22,14 @@ export async function actAlone(
   switch (action) {
     case "audit":
       return { events: [] };
+    case "copies":
+      return { copies: [], unknown: [] };
     case "doctor": {
       const { consult } = await import("./doctor/consult.ts");
       return await consult({ state: "none" }, platform, signal);
     }
+    case "cancel_copy":
+    case "copy":
     case "door":
     case "invite":
     case "join":

@@ -175,6 +175,10 @@ class BackgroundCluster implements Cluster {
         const { turnDoor } = await import("./actions/door.ts");
         return await turnDoor(body, this.#open().means(), signal);
       }
+      case "copy":
+      case "copies":
+      case "cancel_copy":
+        return await this.#open().copies.act(action, body, signal);
       default:
         return action satisfies never;
     }

@@ -3,6 +3,7 @@ import type { Platform } from "@covey/core/platform";
 import type { ActionMeans } from "./actions/action_means.ts";
 import type { AuditLog } from "./audit/audit_log.ts";
 import { ClusterGate } from "./cluster_gate.ts";
+import { ClusterCopies } from "./copy/cluster_copies.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
 import type { Patient } from "./doctor/consult.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
@@ -55,6 +56,8 @@ export interface RunningOptions {
 /** The cluster once its keys are there: wires link, membership, admission and discovery. */
 export class RunningCluster implements AsyncDisposable {
   readonly clusterId: string;
+  /** Models copied between members. */
+  readonly copies: ClusterCopies;
   readonly #options: RunningOptions;
   readonly #bootId: string;
   readonly #places: Whereabouts;
@@ -189,6 +192,7 @@ export class RunningCluster implements AsyncDisposable {
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
+    this.copies = new ClusterCopies({ ...options, peers: this.#peers });
     this.#dialer = new Dialer({
       own: identity.keyHash,
       clock,
@@ -259,8 +263,7 @@ export class RunningCluster implements AsyncDisposable {
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       ownAddresses: () => this.#places.own(),
-      dial: (addresses, expected, signal) =>
-        this.#dial(addresses, expected, signal),
+      dial: this.#dial.bind(this),
     };
   }
 
@@ -316,14 +319,15 @@ export class RunningCluster implements AsyncDisposable {
         tell: (caller, body) => answers.tell(caller, body),
         callBack: (caller, query) => answers.callBack(caller, query),
         serve: answers.serve,
+        copies: this.copies,
       }),
     );
     log.info("The member link is open", {
       address: formatAddress({ host: config.linkHost, port: this.#port }),
     });
-    this.#stack.use(this.#guard);
-    this.#stack.use(this.#peers);
-    this.#stack.use(this.#dialer);
+    const owned = [this.#guard, this.#peers, this.#dialer, this.copies];
+    for (const one of owned) this.#stack.use(one);
+    await this.copies.start();
     this.#follow();
     this.#tunnels = this.#stack.use(
       reachNamedPeers({
@@ -409,11 +413,8 @@ export class RunningCluster implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock } = this.#options.platform;
-    const { status } = await fetchStatus(
-      channel,
-      this.#question(channel.keyHash),
-      { clock, signal },
-    );
+    const question = this.#question(channel.keyHash);
+    const { status } = await fetchStatus(channel, question, { clock, signal });
     if (status.bootId !== this.#bootId) this.#noteCopy(formatAddress(address));
   }
 

@@ -3,6 +3,7 @@ import {
   type Host,
   type MemberView,
   type Metrics,
+  type ModelShelf,
   type NodeId,
   Secret,
   type WorkReport,
@@ -111,6 +112,8 @@ export class TestNode {
       /** Keys of licence issuers. */
       readonly licenceKeys?: readonly string[];
       readonly machine?: MachineFacts;
+      /** Its models folder; absent for none. */
+      readonly models?: ModelShelf;
     } = {},
   ) {
     this.log = new WaitingLog();
@@ -156,6 +159,7 @@ export class TestNode {
           licence: settings.licence ?? null,
         },
         stateDir: "/state",
+        ...settings.models === undefined ? {} : { models: settings.models },
         router: {
           report: () => WORK,
           serve: () =>

@@ -64,6 +64,14 @@ export function createClusterRoutes(
       "remove",
       ({ member }) => ({ member }),
     ),
+    change("POST", "/cluster/copies", "copy"),
+    change(
+      "DELETE",
+      "/cluster/copies/{id}",
+      "cancel_copy",
+      ({ id }) => ({ id }),
+    ),
+    look("copies"),
     look("doctor"),
     look("audit"),
   ];

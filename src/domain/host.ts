@@ -6,6 +6,7 @@ import type { Log } from "./log.ts";
 import type { Machine } from "./machine.ts";
 import type { MemberView } from "./member.ts";
 import type { Metrics } from "./metrics.ts";
+import type { ModelShelf } from "./model.ts";
 import type { Router } from "./router.ts";
 
 /**
@@ -33,6 +34,8 @@ export interface Host {
   readonly router: Pick<Router, "serve" | "report">;
   /** The machine this node is on; unset where nobody watches it. */
   readonly machine?: Machine;
+  /** The models folder; unset where there is none to copy from or into. */
+  readonly models?: ModelShelf;
   /** Variables that programs of the system may see which the cluster starts; none of them is a secret. */
   readonly toolEnv?: Readonly<Record<string, string>>;
 }
@@ -45,7 +48,10 @@ export type ClusterAction =
   | "remove"
   | "door"
   | "doctor"
-  | "audit";
+  | "audit"
+  | "copy"
+  | "copies"
+  | "cancel_copy";
 
 /** What the cluster code hands back. */
 export interface Cluster extends AsyncDisposable {

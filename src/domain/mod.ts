@@ -90,6 +90,7 @@ export type {
   LocalModel,
   ModelInventory,
   ModelSet,
+  ModelShelf,
   ModelWeights,
 } from "./model.ts";
 export type { ModelCare, ModelCheck } from "./model_care.ts";

@@ -72,3 +72,13 @@ export interface ModelWeights {
     chunk: number,
   ): Promise<Uint8Array<ArrayBuffer> | null>;
 }
+
+/** The models folder, as the cluster copies out of it and into it. */
+export interface ModelShelf extends ModelWeights {
+  /** Where models lie. What begins with a dot there is passed over. */
+  readonly folder: string;
+  /** Sound models, sorted by name. */
+  list(): readonly LocalModel[];
+  /** Look again, now. */
+  refresh(): Promise<void>;
+}

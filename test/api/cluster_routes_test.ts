@@ -43,6 +43,13 @@ Deno.test("the cluster's routes hand over what is asked, by action and name", as
     ],
     [send("GET", "/cluster/doctor"), "doctor", {}],
     [send("GET", "/cluster/audit"), "audit", {}],
+    [
+      send("POST", "/cluster/copies", '{"model":"m","to":["b"]}'),
+      "copy",
+      { model: "m", to: ["b"] },
+    ],
+    [send("GET", "/cluster/copies"), "copies", {}],
+    [send("DELETE", "/cluster/copies/c1"), "cancel_copy", { id: "c1" }],
   ];
   for (const [request, action, body] of table) {
     const response = await api.handle(request, LOOPBACK);

@@ -74,6 +74,15 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "GET /readyz": { summary: "Tell whether the node can serve" },
   "GET /metrics": { summary: "Metrics, in Prometheus' text format" },
   "GET /cluster/members": { summary: "List the cluster's members" },
+  "POST /cluster/copies": {
+    summary: 'Have members copy a model: {model, to: [names] or "all"}',
+  },
+  "GET /cluster/copies": {
+    summary: "List copies of models on all members, with their progress",
+  },
+  "DELETE /cluster/copies/{id}": {
+    summary: "Cancel a copy, on whichever member it is",
+  },
   "GET /covey/decisions/{id}": { summary: "Explain where an answer came from" },
   "GET /openapi.json": { summary: "This description" },
   "GET /openapi": { summary: "This description, as a page" },

@@ -1,0 +1,187 @@
+import type { Clock } from "@covey/core/platform";
+import type { LinkCredentials } from "../link/dial.ts";
+import type { LinkAddress } from "../link/link_address.ts";
+import { LinkError } from "../link/link_error.ts";
+import { NotHeldError } from "./copy_error.ts";
+
+const CONNECT_LIMIT_MS = 3000;
+/** A connection from which nothing comes for so long, or up to twice that, is closed. */
+const SILENCE_MS = 10_000;
+const HEAD_LIMIT_BYTES = 8 * 1024;
+
+/** Where bulk bytes are read, and whose they must be. */
+export interface BulkTarget {
+  readonly address: LinkAddress;
+  /** The certificate that was checked on that member's link, in PEM: the only one trusted. */
+  readonly certificatePem: string;
+}
+
+/** A part of a file to read. */
+export interface BulkRequest {
+  readonly path: string;
+  readonly offset: number;
+  readonly length: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * A plain GET over TLS on the link's port, for bulk bytes alone: about twice as
+ * fast as an HTTP client, and an eighth of its memory. One request at a time.
+ */
+export class BulkConnection implements Disposable {
+  readonly #connection: Deno.TlsConn;
+  readonly #clock: Clock;
+  #isClosed = false;
+
+  /**
+   * Connect.
+   *
+   * @throws {LinkError} When no connection comes about, or another certificate answers.
+   */
+  static async open(
+    { address, certificatePem }: BulkTarget,
+    credentials: LinkCredentials,
+    clock: Clock,
+    signal: AbortSignal,
+  ): Promise<BulkConnection> {
+    signal.throwIfAborted();
+    using deadline = clock.deadline(CONNECT_LIMIT_MS, signal);
+    const late = Promise.withResolvers<never>();
+    late.promise.catch(() => {});
+    deadline.signal.addEventListener(
+      "abort",
+      () => late.reject(new LinkError("timeout", "No connection in time")),
+      { once: true },
+    );
+    const coming = Deno.connectTls({
+      hostname: address.host,
+      port: address.port,
+      cert: credentials.certificatePem,
+      key: credentials.privateKeyPem,
+      caCerts: [certificatePem],
+      // The certificate itself is pinned; there is no name in it.
+      unsafelyDisableHostnameVerification: true,
+    });
+    try {
+      const connection = await Promise.race([coming, late.promise]);
+      return new BulkConnection(connection, clock);
+    } catch (error) {
+      // One that comes too late has nobody to use it.
+      coming.then((connection) => connection.close(), () => {});
+      throw error instanceof LinkError
+        ? error
+        : new LinkError("broken", "Cannot connect for a copy", error);
+    }
+  }
+
+  private constructor(connection: Deno.TlsConn, clock: Clock) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  /**
+   * Read a part of a file. After any failure the connection is closed.
+   *
+   * @param into Room for all of it.
+   * @returns How many bytes came.
+   * @throws {NotHeldError} When the member does not have it.
+   * @throws {LinkError} When the link breaks, or the member breaks the protocol.
+   */
+  async get(
+    request: BulkRequest,
+    into: Uint8Array<ArrayBuffer>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    signal.throwIfAborted();
+    let heard = true;
+    const onAbort = () => this[Symbol.dispose]();
+    using _watch = this.#clock.every(SILENCE_MS, () => {
+      if (!heard) this[Symbol.dispose]();
+      heard = false;
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await this.#send(request);
+      const { filled, head, status } = await this.#head(into);
+      if (status !== 206) {
+        throw status === 404 || status === 410
+          ? new NotHeldError(`The member answered with status ${status}`)
+          : new LinkError("protocol", `The member answered ${status}`);
+      }
+      if (lengthOf(head) !== request.length) {
+        throw new LinkError("protocol", "The member gives another length");
+      }
+      let count = filled;
+      while (count < request.length) {
+        const room = into.subarray(count, request.length);
+        const read = await this.#connection.read(room);
+        if (read === null) throw ended();
+        heard = true;
+        count += read;
+      }
+      return count;
+    } catch (error) {
+      this[Symbol.dispose]();
+      signal.throwIfAborted();
+      throw error instanceof LinkError || error instanceof NotHeldError
+        ? error
+        : new LinkError("broken", "The connection of a copy broke", error);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#connection.close();
+  }
+
+  async #send(
+    { headers, length, offset, path }: BulkRequest,
+  ): Promise<void> {
+    const lines = [
+      `GET ${path} HTTP/1.1`,
+      "host: covey",
+      `range: bytes=${offset}-${offset + length - 1}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ];
+    const bytes = new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`);
+    for (let at = 0; at < bytes.length;) {
+      at += await this.#connection.write(bytes.subarray(at));
+    }
+  }
+
+  /** Read the answer's head; what came of its body lies at the front of `into`. */
+  async #head(into: Uint8Array<ArrayBuffer>) {
+    const buffer = new Uint8Array(HEAD_LIMIT_BYTES);
+    let size = 0;
+    for (;;) {
+      if (size === buffer.length) {
+        throw new LinkError("protocol", "The member's answer has a long head");
+      }
+      const read = await this.#connection.read(buffer.subarray(size));
+      if (read === null) throw ended();
+      size += read;
+      const text = new TextDecoder("latin1").decode(buffer.subarray(0, size));
+      const end = text.indexOf("\r\n\r\n");
+      if (end < 0) continue;
+      const rest = buffer.subarray(end + 4, size);
+      if (rest.length > into.length) {
+        throw new LinkError("protocol", "The member sent more than was asked");
+      }
+      into.set(rest);
+      const head = text.slice(0, end);
+      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? NaN);
+      return { head, status, filled: rest.length };
+    }
+  }
+}
+
+function lengthOf(head: string): number {
+  return Number(/^content-length: *(\d{1,12}) *$/im.exec(head)?.[1] ?? NaN);
+}
+
+function ended(): LinkError {
+  return new LinkError("broken", "The member ended a copy early");
+}

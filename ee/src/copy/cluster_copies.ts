@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { JsonObject, JsonValue } from "@covey/core/domain";
+import { begunCopies } from "./begun_copies.ts";
+import type { CopiesOptions, CopyAction } from "./copies_options.ts";
+import type { CopyService } from "./copy_service.ts";
+
+/**
+ * Copies of models between members, and what members ask of them on the link.
+ * What does the work is loaded with the first copy: a node at rest pays nothing.
+ */
+export class ClusterCopies implements AsyncDisposable {
+  readonly #options: CopiesOptions;
+  #service: Promise<CopyService> | null = null;
+  #isClosed = false;
+
+  constructor(options: CopiesOptions) {
+    this.#options = options;
+  }
+
+  /** Go on with copies that an earlier start began, where there are any. */
+  async start(): Promise<void> {
+    const { host: { log, models }, platform: { files } } = this.#options;
+    if (models === undefined) return;
+    try {
+      if ((await begunCopies(files, models.folder)).length === 0) return;
+      await (await this.#open()).resume();
+    } catch (error) {
+      log.warn("Failed to go on with copies that were begun", {
+        reason: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
+
+  /** Whether a path of the link is one of copies. */
+  owns(path: string): boolean {
+    return path.startsWith("/covey/1/models/") ||
+      path.startsWith("/covey/1/copies");
+  }
+
+  /** Answer a member. */
+  async answer(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    await (await this.#open()).answer(path, request, response);
+  }
+
+  /**
+   * Do what an operator asks.
+   *
+   * @throws {Fault} With a reason and a remedy where it can not be done.
+   */
+  async act(
+    action: CopyAction,
+    body: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue> {
+    return await (await this.#open()).act(action, body, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#service)?.[Symbol.asyncDispose]();
+  }
+
+  #open(): Promise<CopyService> {
+    if (this.#isClosed) {
+      return Promise.reject(
+        new DOMException("The node is stopping", "AbortError"),
+      );
+    }
+    const opening = this.#service ?? import("./copy_service.ts").then(
+      ({ CopyService }) => new CopyService(this.#options),
+    );
+    this.#service = opening;
+    return opening;
+  }
+}

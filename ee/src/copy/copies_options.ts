@@ -1,0 +1,15 @@
+import type { Host } from "@covey/core/domain";
+import type { Platform } from "@covey/core/platform";
+import type { NodeIdentity } from "../identity/node_identity.ts";
+import type { Peers } from "../membership/peers.ts";
+
+/** What copying needs of the cluster. */
+export interface CopiesOptions {
+  readonly host: Host;
+  readonly platform: Platform;
+  readonly identity: NodeIdentity;
+  readonly peers: Peers;
+}
+
+/** What an operator asks of copies. */
+export type CopyAction = "copy" | "copies" | "cancel_copy";

@@ -1,0 +1,365 @@
+import type {
+  LocalModel,
+  Log,
+  Machine,
+  ModelManifest,
+  ModelShelf,
+} from "@covey/core/domain";
+import type { Clock, Entropy, Files } from "@covey/core/platform";
+import type { LinkCredentials } from "../link/dial.ts";
+import type { MemberChannel } from "../link/member_channel.ts";
+import type { Chunk } from "./chunk_plan.ts";
+import { fetchHeld, fetchManifest } from "./copy_calls.ts";
+import { CopyError, NotHeldError } from "./copy_error.ts";
+import { CopyPace } from "./copy_pace.ts";
+import type { CopyAsk, CopyState } from "./copy_view.ts";
+import { checkRoom } from "./disk_gate.ts";
+import { Gather } from "./gather.ts";
+import type { Holding } from "./holding.ts";
+import { MemberSource } from "./member_source.ts";
+import { checkModelName } from "./model_file_names.ts";
+import { PartStore } from "./part_store.ts";
+
+/** How often members are asked what they have by now. */
+const LOOK_EVERY_MS = 500;
+/** A copy to which nothing comes for so long is given up; what came stays. */
+const STALL_MS = 10 * 60_000;
+
+/** A member that may have the model. */
+export interface Candidate {
+  readonly name: string;
+  readonly channel: MemberChannel;
+}
+
+/** What a copy needs of the node. */
+export interface JobMeans {
+  readonly shelf: ModelShelf;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+  readonly machine: Machine | undefined;
+  readonly credentials: LinkCredentials;
+  /** Members that answer now. */
+  candidates(): readonly Candidate[];
+  /** Whether this machine answers callers now. */
+  isBusy(): boolean;
+  /** Run one after the other: two copies may not take one name at once. */
+  inTurn<Result>(act: () => Promise<Result>): Promise<Result>;
+}
+
+/** One model on its way here. */
+export class CopyJob {
+  readonly ask: CopyAsk;
+  readonly #means: JobMeans;
+  readonly #pace: CopyPace;
+  #state: CopyState = "queued";
+  #message: string | null = null;
+  #model: string;
+  #manifest: ModelManifest | null = null;
+  #parts: PartStore | null = null;
+  #gather: Gather | null = null;
+  #published: readonly string[] | null = null;
+  #doneBytes = 0;
+  #rate = 0;
+  #progressAtMs = 0;
+
+  constructor(ask: CopyAsk, means: JobMeans) {
+    this.ask = ask;
+    this.#means = means;
+    this.#model = ask.model;
+    this.#pace = new CopyPace({
+      clock: means.clock,
+      isBusy: () => means.isBusy(),
+      bytesPerSecond: ask.bytesPerSecond,
+    });
+  }
+
+  /** Where it stands. */
+  get state(): CopyState {
+    return this.#state;
+  }
+
+  /** Whether nothing more happens to it. */
+  get hasEnded(): boolean {
+    return this.#state === "done" || this.#state === "failed" ||
+      this.#state === "cancelled";
+  }
+
+  /** What there is to show of it. */
+  view() {
+    return {
+      model: this.#model,
+      root: this.ask.root,
+      state: this.#state,
+      doneBytes: this.#doneBytes,
+      totalBytes: sizeOf(this.#manifest),
+      bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate),
+      sources: this.#gather?.sources ?? [],
+      message: this.#message,
+    };
+  }
+
+  /** What of the model is here, for members that want it; null for nothing. */
+  holding(): Holding | null {
+    const manifest = this.#manifest;
+    const parts = this.#parts;
+    const published = this.#published;
+    if (manifest === null || (parts === null && published === null)) {
+      return null;
+    }
+    return {
+      manifest,
+      held: () => published === null ? parts?.held.toHex() ?? "" : null,
+      has: ({ index }) =>
+        published !== null || (parts?.held.has(index) ?? false),
+      read: (chunk) =>
+        this.#read(published?.[chunk.file] ?? parts?.pathOf(chunk.file), chunk),
+    };
+  }
+
+  /**
+   * Do it. Never rejects: how it went is its state.
+   *
+   * @param signal Aborting it with a `CopyError` cancels, with anything else only stops: what came stays.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, files, log, shelf } = this.#means;
+    const { model, root } = this.ask;
+    this.#progressAtMs = clock.monotonic();
+    try {
+      await this.#copy(signal);
+      this.#state = "done";
+      log.info("A model was copied", {
+        model: this.#model,
+        sizeBytes: sizeOf(this.#manifest),
+      });
+    } catch (error) {
+      if (signal.aborted && signal.reason instanceof CopyError) {
+        this.#state = "cancelled";
+        await PartStore.remove(files, shelf.folder, root).catch((failure) =>
+          log.warn("Failed to remove what had come of a copy", {
+            reason: reasonOf(failure),
+          })
+        );
+        return;
+      }
+      this.#state = "failed";
+      this.#message = signal.aborted
+        ? "The node stopped; it goes on with its next start"
+        : `${reasonOf(error)}. What came is kept: ask again to go on`;
+      if (!signal.aborted) {
+        log.warn("A copy failed", { model, reason: reasonOf(error) });
+      }
+    } finally {
+      this.#gather = null;
+      this.#parts = null;
+    }
+  }
+
+  /** Note that it will not even begin. */
+  cancelQueued(): void {
+    if (this.#state === "queued") this.#state = "cancelled";
+  }
+
+  async #copy(signal: AbortSignal): Promise<void> {
+    const { files, machine, shelf } = this.#means;
+    const { model, root } = this.ask;
+    const here = withRoot(shelf, root);
+    if (here !== undefined) {
+      this.#model = here.name;
+      this.#message = `It is here already, as "${here.name}"`;
+      this.#doneBytes = here.sizeBytes;
+      return;
+    }
+    checkModelName(model);
+    const known = await PartStore.manifestOf(files, shelf.folder, root);
+    this.#manifest = { ...known ?? await this.#findManifest(signal), model };
+    if (
+      known !== null && await PartStore.wasPublished(files, shelf.folder, known)
+    ) return await PartStore.remove(files, shelf.folder, root);
+    this.#state = "checking";
+    using parts = await PartStore.open(
+      files,
+      shelf.folder,
+      this.#manifest,
+      signal,
+    );
+    this.#doneBytes = sizeHeld(parts);
+    checkRoom(
+      sizeOf(this.#manifest) - this.#doneBytes,
+      machine?.reading() ?? null,
+    );
+    this.#parts = parts;
+    await this.#gatherAll(parts, signal);
+    await this.#means.inTurn(() => this.#publish(parts));
+  }
+
+  async #findManifest(signal: AbortSignal): Promise<ModelManifest> {
+    const { candidates, clock } = this.#means;
+    const { root } = this.ask;
+    for (;;) {
+      let problem = "No member that has it answers";
+      for (const { channel, name } of candidates()) {
+        try {
+          return await fetchManifest(channel, root, { clock, signal });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof NotHeldError)) {
+            problem = `"${name}" gave no manifest: ${reasonOf(error)}`;
+          }
+        }
+      }
+      this.#wait(problem);
+      await clock.sleep(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  async #gatherAll(parts: PartStore, signal: AbortSignal): Promise<void> {
+    const { clock, entropy, log } = this.#means;
+    const { model } = this.ask;
+    const gather = new Gather({
+      chunks: parts.chunks,
+      held: parts.held,
+      clock,
+      draw: () => entropy.float(),
+      pace: (bytes, ends) => this.#pace.turn(bytes, ends),
+      write: async (chunk, bytes) => {
+        await parts.write(chunk, bytes);
+        this.#doneBytes += chunk.length;
+        this.#progressAtMs = clock.monotonic();
+      },
+      onBad: (source, { file, offset }, isLast) =>
+        log.warn(
+          isLast
+            ? "A member sent too many bytes that do not match a model, and is asked for no more of it"
+            : "A member sent bytes that do not match a model; they were dropped",
+          { model, member: source, file, offset },
+        ),
+    });
+    this.#gather = gather;
+    const ended = new AbortController();
+    const both = AbortSignal.any([signal, ended.signal]);
+    const stalled = new AbortController();
+    const looking = this.#look(gather, parts, both).catch((error) => {
+      // It ends with the copy; anything else ends the copy.
+      if (!both.aborted) stalled.abort(error);
+    });
+    try {
+      await gather.finish(AbortSignal.any([signal, stalled.signal]));
+    } finally {
+      ended.abort();
+      await looking;
+    }
+  }
+
+  /** Keep the sources up to date until the copy ends. */
+  async #look(
+    gather: Gather,
+    parts: PartStore,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { candidates, clock, credentials } = this.#means;
+    const { root } = this.ask;
+    const sources = new Map<string, MemberSource>();
+    let lastBytes = this.#doneBytes;
+    let lastMs = clock.monotonic();
+    try {
+      for (;;) {
+        const named = new Map(candidates().map((one) => [one.name, one]));
+        for (const [name, source] of sources) {
+          if (named.has(name)) continue;
+          gather.drop(name);
+          source[Symbol.dispose]();
+          sources.delete(name);
+        }
+        await Promise.all(
+          [...named.values()].map(async ({ channel, name }) => {
+            try {
+              const means = { clock, signal };
+              const held = await fetchHeld(
+                channel,
+                root,
+                parts.chunks.length,
+                means,
+              );
+              const source = sources.get(name) ??
+                new MemberSource({ name, root, channel, credentials, clock });
+              sources.set(name, source);
+              source.learn(held);
+              gather.offer(source);
+            } catch {
+              // Away, too busy to say, or without it: no source until it says so.
+              gather.drop(name);
+            }
+          }),
+        );
+        const nowMs = clock.monotonic();
+        if (nowMs > lastMs) {
+          const rate = (this.#doneBytes - lastBytes) / (nowMs - lastMs) * 1000;
+          this.#rate = this.#rate === 0 ? rate : this.#rate * 0.7 + rate * 0.3;
+          lastBytes = this.#doneBytes;
+          lastMs = nowMs;
+        }
+        if (gather.sources.length > 0) {
+          this.#state = "copying";
+          this.#message = null;
+        } else this.#wait("No member that has it answers");
+        await clock.sleep(LOOK_EVERY_MS, signal);
+      }
+    } finally {
+      for (const source of sources.values()) source[Symbol.dispose]();
+    }
+  }
+
+  #wait(problem: string): void {
+    this.#state = "waiting";
+    this.#message = problem;
+    const idleMs = this.#means.clock.monotonic() - this.#progressAtMs;
+    if (idleMs > STALL_MS) throw new CopyError(problem);
+  }
+
+  async #publish(parts: PartStore): Promise<void> {
+    const { shelf } = this.#means;
+    const { model, root } = this.ask;
+    const manifest = this.#manifest;
+    await shelf.refresh();
+    const other = shelf.list().find(({ name }) => name === model);
+    this.#model = other === undefined ? model : `${model}-${root.slice(0, 8)}`;
+    this.#message = other === undefined
+      ? null
+      : `Another model is called "${model}" here, so this one is "${this.#model}"`;
+    this.#published = await parts.publish(shelf.folder, this.#model);
+    if (manifest !== null) this.#manifest = { ...manifest, model: this.#model };
+    await shelf.refresh();
+  }
+
+  async #read(
+    path: string | undefined,
+    { length, offset }: Chunk,
+  ): Promise<Uint8Array<ArrayBuffer> | null> {
+    if (path === undefined) return null;
+    using file = await this.#means.files.open(path);
+    return await file.read(offset, length);
+  }
+}
+
+function withRoot(shelf: ModelShelf, root: string): LocalModel | undefined {
+  return shelf.list().find((one) => one.root === root);
+}
+
+function sizeOf(manifest: ModelManifest | null): number {
+  return manifest?.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) ??
+    0;
+}
+
+function sizeHeld({ chunks, held }: PartStore): number {
+  return chunks.reduce(
+    (sum, { index, length }) => held.has(index) ? sum + length : sum,
+    0,
+  );
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : "It failed";
+}

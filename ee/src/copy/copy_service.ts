@@ -1,0 +1,193 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  distinctNames,
+  type JsonObject,
+  type JsonValue,
+  type ModelManifest,
+  type ModelShelf,
+} from "@covey/core/domain";
+import { readBody } from "../link/read_body.ts";
+import { WireError } from "../link/wire_error.ts";
+import type { CopiesOptions, CopyAction } from "./copies_options.ts";
+import { cancel, list, startCopies } from "./copy_actions.ts";
+import { COPIES_PATH } from "./copy_calls.ts";
+import { CopyDesk } from "./copy_desk.ts";
+import { CopyError } from "./copy_error.ts";
+import type { Candidate } from "./copy_job.ts";
+import { CopyPace } from "./copy_pace.ts";
+import { parseCopyAsk } from "./copy_view.ts";
+import type { Holding } from "./holding.ts";
+import { ModelSender } from "./model_sender.ts";
+
+const ASK_LIMITS = { maxBytes: 4096, limitMs: 5000 };
+
+/** Both ends of copying on this node: what it receives, and what it sends. */
+export class CopyService implements AsyncDisposable {
+  readonly desk: CopyDesk | null;
+  readonly #options: CopiesOptions;
+  readonly #sender: ModelSender;
+  readonly #life = new AbortController();
+  /** The manifest read last, by root: each chunk sent asks for it. */
+  #recent: { readonly name: string; readonly manifest: ModelManifest } | null =
+    null;
+
+  constructor(options: CopiesOptions) {
+    const { host, identity, platform } = options;
+    const { log, machine, models, node } = host;
+    const { clock, entropy, files } = platform;
+    this.#options = options;
+    const isBusy = () => this.#isBusy();
+    this.desk = models === undefined ? null : new CopyDesk({
+      shelf: models,
+      files,
+      clock,
+      entropy,
+      log,
+      machine,
+      credentials: identity,
+      candidates: () => this.#candidates(),
+      isBusy,
+      self: { node: node.id, nodeName: node.name },
+    });
+    this.#sender = new ModelSender({
+      find: (root) => this.#find(root),
+      pace: new CopyPace({ clock, isBusy, bytesPerSecond: null }),
+      log,
+      life: this.#life.signal,
+    });
+  }
+
+  /** Go on with what an earlier start began. */
+  async resume(): Promise<void> {
+    await this.desk?.resume();
+  }
+
+  /** Do what an operator asks; see `ClusterCopies`. */
+  async act(
+    action: CopyAction,
+    body: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue> {
+    const means = { ...this.#options, desk: this.desk };
+    switch (action) {
+      case "copy":
+        return await startCopies(body, means, signal);
+      case "copies":
+        return await list(means, signal);
+      case "cancel_copy":
+        return await cancel(body, means, signal);
+      default:
+        return action satisfies never;
+    }
+  }
+
+  /** Answer a member on the link. */
+  async answer(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { method } = request;
+    if (!path.startsWith(COPIES_PATH)) {
+      return method === "GET"
+        ? await this.#sender.answer(path, request, response)
+        : reply(response, 404, "There is nothing here");
+    }
+    const rest = path.slice(COPIES_PATH.length);
+    const { desk } = this;
+    if (desk === null) return reply(response, 404, "No models are kept here");
+    if (method === "GET" && rest === "") {
+      return reply(response, 200, { copies: desk.list() });
+    }
+    const [, id] = /^\/([0-9a-f-]{36})\/cancel$/.exec(rest) ?? [];
+    if (method === "POST" && id !== undefined) {
+      const view = desk.cancel(id);
+      return view === undefined
+        ? reply(response, 404, "There is no such copy")
+        : reply(response, 200, { copies: [view] });
+    }
+    if (method !== "POST" || rest !== "") {
+      return reply(response, 404, "There is nothing here");
+    }
+    const { clock } = this.#options.platform;
+    const body = await readBody(request, ASK_LIMITS, clock);
+    if (body.kind !== "body") return reply(response, 400, "No body came");
+    try {
+      reply(response, 200, { copies: [desk.start(parseCopyAsk(body.bytes))] });
+    } catch (error) {
+      if (!(error instanceof WireError || error instanceof CopyError)) {
+        throw error;
+      }
+      reply(response, 400, error.message);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#life.abort(new DOMException("The node is stopping", "AbortError"));
+    await this.desk?.[Symbol.asyncDispose]();
+  }
+
+  #isBusy(): boolean {
+    return this.#options.host.router.report().engines.some(({ offers }) =>
+      offers.some(({ queue }) => queue.runningMs.length > 0)
+    );
+  }
+
+  #candidates(): readonly Candidate[] {
+    const peers = this.#options.peers.list().filter(({ monitor }) =>
+      monitor.health.state !== "offline"
+    );
+    const names = distinctNames(
+      peers.map(({ monitor, row }) => ({ id: row.id, name: monitor.name })),
+    );
+    return peers.map(({ channel, row }) => ({
+      name: names.get(row.id) ?? row.id,
+      channel,
+    }));
+  }
+
+  async #find(root: string): Promise<Holding | null> {
+    const shelf = this.#options.host.models;
+    const name = shelf?.list().find((one) => one.root === root)?.name;
+    if (shelf === undefined || name === undefined) {
+      return this.desk?.holding(root) ?? null;
+    }
+    const recent = this.#recent;
+    const manifest = recent?.name === name && recent.manifest.root === root
+      ? recent.manifest
+      : await shelf.manifest(name);
+    if (manifest?.root !== root) return null;
+    this.#recent = { name, manifest };
+    return wholeOf(shelf, manifest, name);
+  }
+}
+
+function wholeOf(
+  shelf: ModelShelf,
+  manifest: ModelManifest,
+  name: string,
+): Holding {
+  return {
+    manifest,
+    held: () => null,
+    has: () => true,
+    read: ({ file, position }) => shelf.readChunk(name, file, position),
+  };
+}
+
+function reply(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+): void {
+  const bytes = new TextEncoder().encode(
+    typeof body === "string" ? body : JSON.stringify(body),
+  );
+  response.writeHead(status, {
+    "content-type": typeof body === "string"
+      ? "text/plain"
+      : "application/json",
+    "content-length": bytes.length,
+  });
+  response.end(bytes);
+}

@@ -1,0 +1,279 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "@covey/core/platform";
+import type { ChunkMap } from "./chunk_map.ts";
+import type { Chunk } from "./chunk_plan.ts";
+import { CopyError, NotHeldError } from "./copy_error.ts";
+
+/** Chunks that may come from one member at once: while one is checked, the next flows. */
+const LANES = 2;
+/** Chunks that do not match, after which a member is no source any more. */
+const MOST_BAD = 3;
+/** Missing chunks among which the rarest is looked for. */
+const MOST_WEIGHED = 64;
+const FIRST_REST_MS = 250;
+const LONGEST_REST_MS = 5000;
+
+/** A member, or whoever else, that hands out chunks. Nothing of it is trusted. */
+export interface ChunkSource {
+  /** For the log and for people; one name is one source. */
+  readonly name: string;
+  /** Whether it says that it has a chunk. */
+  has(chunk: Chunk): boolean;
+  /**
+   * Fetch a chunk.
+   *
+   * @param lane Which of the source's lanes asks, from 0: each is one request at a time.
+   * @param into Room for a whole chunk.
+   * @returns How many bytes came.
+   * @throws {NotHeldError} When it does not have it after all.
+   */
+  fetch(
+    chunk: Chunk,
+    lane: number,
+    into: Uint8Array<ArrayBuffer>,
+    signal: AbortSignal,
+  ): Promise<number>;
+}
+
+/** What gathering needs. */
+export interface GatherOptions {
+  readonly chunks: readonly Chunk[];
+  /** What is here already; each chunk is added once it is written. */
+  readonly held: ChunkMap;
+  readonly clock: Clock;
+  /** A number in [0, 1): relays have other chunks to give when no two fetch in one order. */
+  draw(): number;
+  /** Awaited before each chunk: the way to hold the work back. */
+  pace(bytes: number, signal: AbortSignal): Promise<void>;
+  /** Put a chunk that matches where it belongs. The bytes are lent until it resolves. */
+  write(chunk: Chunk, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** A chunk did not match. */
+  onBad(source: string, chunk: Chunk, isLast: boolean): void;
+}
+
+interface Seat {
+  source: ChunkSource;
+  readonly life: AbortController;
+  readonly lanes: Promise<void>[];
+  /** Chunks it was asked for and did not give as they are: others are asked first. */
+  readonly failed: Set<number>;
+}
+
+/**
+ * Gathers the chunks of one model from several sources at once. A chunk counts
+ * only once it matches its digest and is written; the rarest come first.
+ */
+export class Gather {
+  readonly #options: GatherOptions;
+  readonly #seats = new Map<string, Seat>();
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #bad = new Map<string, number>();
+  readonly #inFlight = new Set<number>();
+  readonly #done = Promise.withResolvers<void>();
+  readonly #longest: number;
+  #missing: Chunk[];
+  #bell = Promise.withResolvers<void>();
+
+  constructor(options: GatherOptions) {
+    this.#options = options;
+    this.#longest = options.chunks.reduce(
+      (most, { length }) => Math.max(most, length),
+      0,
+    );
+    this.#missing = options.chunks.filter(({ index }) =>
+      !options.held.has(index)
+    );
+    // Heard by `finish`, which may come later.
+    this.#done.promise.catch(() => {});
+    if (options.held.isComplete) this.#done.resolve();
+  }
+
+  /** Names of those who give chunks now. */
+  get sources(): readonly string[] {
+    return [...this.#seats.keys()];
+  }
+
+  /** Use a source, or learn what it has by now. One that gave bad chunks stays out. */
+  offer(source: ChunkSource): void {
+    if ((this.#bad.get(source.name) ?? 0) >= MOST_BAD) return;
+    const known = this.#seats.get(source.name);
+    if (known !== undefined) {
+      known.source = source;
+      return this.#ring();
+    }
+    const seat: Seat = {
+      source,
+      life: new AbortController(),
+      lanes: [],
+      failed: new Set(),
+    };
+    this.#seats.set(source.name, seat);
+    for (let lane = 0; lane < LANES; lane++) {
+      seat.lanes.push(this.#work(seat, lane));
+    }
+  }
+
+  /** Use a source no more. */
+  drop(name: string): void {
+    const seat = this.#seats.get(name);
+    if (seat === undefined) return;
+    this.#seats.delete(name);
+    seat.life.abort(new NotHeldError("This source is not used any more"));
+    const leaving = Promise.all(seat.lanes).then(() => {
+      this.#leaving.delete(leaving);
+    });
+    this.#leaving.add(leaving);
+    this.#ring();
+  }
+
+  /**
+   * Wait until every chunk is here, then stop.
+   *
+   * @throws {CopyError} When every source gave too many bad chunks.
+   * @throws {FileError} When a chunk can not be written.
+   */
+  async finish(signal: AbortSignal): Promise<void> {
+    const onAbort = () => this.#done.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      await this.#done.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      for (const name of this.sources) this.drop(name);
+      await Promise.all(this.#leaving);
+    }
+  }
+
+  async #work(seat: Seat, lane: number): Promise<void> {
+    const { clock, held, pace } = this.#options;
+    const { signal } = seat.life;
+    const buffer = new Uint8Array(this.#longest);
+    let restMs = 0;
+    try {
+      while (!held.isComplete && !signal.aborted) {
+        if (restMs > 0) await clock.sleep(restMs, signal);
+        const chunk = this.#pick(seat);
+        if (chunk === undefined) {
+          await this.#bellOr(signal);
+          continue;
+        }
+        this.#inFlight.add(chunk.index);
+        try {
+          await pace(chunk.length, signal);
+          restMs = await this.#take(chunk, seat, lane, buffer)
+            ? 0
+            : restAfter(restMs);
+        } finally {
+          this.#inFlight.delete(chunk.index);
+          this.#ring();
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#done.reject(error);
+    }
+  }
+
+  /** Returns whether the source answered; what it answered may be bad. */
+  async #take(
+    chunk: Chunk,
+    seat: Seat,
+    lane: number,
+    buffer: Uint8Array<ArrayBuffer>,
+  ): Promise<boolean> {
+    const { held, write } = this.#options;
+    const { source } = seat;
+    let count: number;
+    try {
+      count = await source.fetch(chunk, lane, buffer, seat.life.signal);
+    } catch (error) {
+      seat.failed.add(chunk.index);
+      if (error instanceof NotHeldError) this.drop(source.name);
+      return false;
+    }
+    const bytes = buffer.subarray(0, chunk.length);
+    if (count !== chunk.length || sha256(bytes) !== chunk.digest) {
+      seat.failed.add(chunk.index);
+      this.#blame(source.name, chunk);
+      return true;
+    }
+    if (held.has(chunk.index)) return true;
+    await write(chunk, bytes);
+    held.add(chunk.index);
+    this.#missing = this.#missing.filter((one) => one !== chunk);
+    if (held.isComplete) this.#done.resolve();
+    return true;
+  }
+
+  #blame(name: string, chunk: Chunk): void {
+    const bad = (this.#bad.get(name) ?? 0) + 1;
+    this.#bad.set(name, bad);
+    const isLast = bad >= MOST_BAD;
+    this.#options.onBad(name, chunk, isLast);
+    if (!isLast) return;
+    this.drop(name);
+    if (this.#seats.size > 0) return;
+    this.#done.reject(
+      new CopyError(
+        `"${name}" sent ${bad} pieces that do not match the model, and no other member has it; check its disk`,
+      ),
+    );
+  }
+
+  /** The missing chunk that fewest sources have; among equals, any. */
+  #pick(seat: Seat): Chunk | undefined {
+    const { draw } = this.#options;
+    const others = [...this.#seats.values()].filter((one) => one !== seat);
+    const start = Math.floor(draw() * this.#missing.length);
+    let best: Chunk | undefined;
+    let fewest = Infinity;
+    let weighed = 0;
+    for (
+      let at = 0;
+      at < this.#missing.length && weighed < MOST_WEIGHED;
+      at++
+    ) {
+      const chunk = this.#missing[(start + at) % this.#missing.length];
+      if (
+        chunk === undefined || this.#inFlight.has(chunk.index) ||
+        !seat.source.has(chunk)
+      ) continue;
+      weighed++;
+      const holders = others.filter(({ source }) => source.has(chunk));
+      if (
+        holders.length >= fewest ||
+        (seat.failed.has(chunk.index) &&
+          holders.some(({ failed }) => !failed.has(chunk.index)))
+      ) continue;
+      best = chunk;
+      fewest = holders.length;
+      if (fewest === 0) break;
+    }
+    return best;
+  }
+
+  #ring(): void {
+    const { resolve } = this.#bell;
+    this.#bell = Promise.withResolvers();
+    resolve();
+  }
+
+  async #bellOr(signal: AbortSignal): Promise<void> {
+    const onAbort = () => this.#ring();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      if (!signal.aborted) await this.#bell.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+}
+
+function restAfter(restMs: number): number {
+  return Math.min(LONGEST_REST_MS, Math.max(FIRST_REST_MS, restMs * 2));
+}
+
+/** In lower-case hexadecimal. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

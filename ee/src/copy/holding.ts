@@ -1,0 +1,20 @@
+import type { ModelManifest } from "@covey/core/domain";
+import type { Chunk } from "./chunk_plan.ts";
+
+/** A model that lies here, whole or as far as it has come, ready to be sent. */
+export interface Holding {
+  readonly manifest: ModelManifest;
+  /** Which chunks are here, as `ChunkMap.toHex`; null for all. */
+  held(): string | null;
+  /** Whether one is here. */
+  has(chunk: Chunk): boolean;
+  /**
+   * Read one, as it lies on disk.
+   *
+   * @returns Null where it is gone.
+   */
+  read(chunk: Chunk): Promise<Uint8Array<ArrayBuffer> | null>;
+}
+
+/** Where holdings are found by root; null where there is none. */
+export type FindHolding = (root: string) => Promise<Holding | null>;
