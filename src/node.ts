@@ -20,6 +20,7 @@ import {
   type EmbeddedEngine,
 } from "./engines/embedded/embedded_engine.ts";
 import { createOwnFetch } from "./engines/http_client.ts";
+import { createProviderEngine } from "./engines/provider/providers.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import {
   createUpstreams,
@@ -182,6 +183,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     }
   }
 
+  localEngines.push(...openProviders(stack, options, self));
   const upstreams = openUpstreams(
     stack,
     options,
@@ -290,6 +292,29 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     ),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Engines of providers; the start does not wait for them either. */
+function openProviders(
+  stack: AsyncDisposableStack,
+  { config, log, platform: { clock } }: NodeOptions,
+  self: { readonly id: NodeId; readonly name: string },
+): readonly Engine[] {
+  if (config.role !== "node" || config.providers.length === 0) return [];
+  const { fetch } = stack.use(createOwnFetch());
+  return config.providers.map((account) =>
+    stack.use(
+      createProviderEngine({
+        account,
+        isLent: config.lendProviders,
+        node: self.id,
+        nodeName: self.name,
+        clock,
+        log: log.child("engine"),
+        fetch,
+      }),
+    )
+  );
 }
 
 /** Engines of servers that run already; the start does not wait for them. */

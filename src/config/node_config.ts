@@ -81,6 +81,24 @@ export type UpstreamsConfig =
   | { readonly kind: "off" }
   | { readonly kind: "named"; readonly upstreams: readonly UpstreamConfig[] };
 
+/** Names of the providers that are known. */
+export type ProviderName =
+  | "openrouter"
+  | "anthropic"
+  | "gemini"
+  | "groq"
+  | "cerebras"
+  | "deepseek"
+  | "openai";
+
+/** A provider that the operator named and gave a key of. */
+export interface ProviderConfig {
+  /** Which one. */
+  readonly name: ProviderName;
+  /** Its key. */
+  readonly key: Secret;
+}
+
 /** Which engine runs GGUF files. */
 export type EngineChoice = "auto" | "embedded" | "off";
 
@@ -130,6 +148,10 @@ export interface NodeConfig {
   readonly engines: readonly EngineConfig[];
   /** Servers that run already and are used as engines. */
   readonly upstreams: UpstreamsConfig;
+  /** Providers that may be used, in the order in which they were named. */
+  readonly providers: readonly ProviderConfig[];
+  /** Whether peers may spend this node's provider keys. */
+  readonly lendProviders: boolean;
   /** Names that the operator declared to mean one model. */
   readonly modelSets: readonly ModelSet[];
   /** Whether another engine goes on where a stream breaks off, unless a request says otherwise. */

@@ -8,18 +8,14 @@ import { readFlags } from "./flags.ts";
 import { resolvePath } from "./folder_path.ts";
 import { bad, type BadConfig, type Given } from "./given.ts";
 import { locateConfig, type MachineFacts } from "./locate_config.ts";
-import type {
-  EngineConfig,
-  ListenAddress,
-  NodeConfig,
-  UpstreamsConfig,
-} from "./node_config.ts";
+import type { EngineConfig, ListenAddress, NodeConfig } from "./node_config.ts";
 import {
   choose,
   type Chosen,
   readSecretFiles,
   readSetting,
 } from "./precedence.ts";
+import { providerAccounts } from "./provider_accounts.ts";
 import type { Setting } from "./setting.ts";
 import { SETTING_LIST } from "./setting_names.ts";
 import type { SettingValues } from "./setting_values.ts";
@@ -118,13 +114,9 @@ export async function parseNodeConfig(
     chosen.get(SETTINGS.host.variable)?.place ?? SETTINGS.host.variable,
   );
   if (exposure !== null && typeof exposure !== "string") return exposure;
-  const doubled = doubledEngine(values.upstreams, file.engines);
-  if (doubled !== null) {
-    return bad(
-      SETTINGS.upstreams.variable,
-      `COVEY_UPSTREAMS: "${doubled}" is the name of an engine in covey.jsonc too, give another one`,
-    );
-  }
+  const accounts = providerAccounts(values);
+  const doubled = doubledEngine(values, file.engines);
+  if (doubled !== null) return doubled;
   const cluster = clusterConfig(values);
   const config: NodeConfig = {
     name: values.name ?? nameFrom(facts.hostname),
@@ -153,6 +145,8 @@ export async function parseNodeConfig(
     logLevel: values.logLevel,
     engines: file.engines,
     upstreams: values.upstreams,
+    providers: accounts.providers,
+    lendProviders: values.lendProviders,
     modelSets: file.modelSets,
     continueStreams: values.continue,
     cluster,
@@ -163,6 +157,7 @@ export async function parseNodeConfig(
     ...laterNotices(chosen),
     ...(exposure === null ? [] : [exposure]),
     ...plaintextNotices(values.upstreams),
+    ...accounts.notices,
     ...(cluster.secret === null ? clusterNotices(chosen) : []),
     ...(isSameSecret(values)
       ? [
@@ -227,13 +222,27 @@ function clusterConfig(values: SettingValues): ClusterConfig {
   };
 }
 
+/** Whether an engine of covey.jsonc has the name of another kind of engine. */
 function doubledEngine(
-  upstreams: UpstreamsConfig,
+  { providers, upstreams }: SettingValues,
   engines: readonly EngineConfig[],
-): string | null {
-  if (upstreams.kind !== "named") return null;
+): BadConfig | null {
+  const named = upstreams.kind === "named" ? upstreams.upstreams : [];
   const ids = new Set(engines.map(({ id }) => id));
-  return upstreams.upstreams.find(({ name }) => ids.has(name))?.name ?? null;
+  for (
+    const [{ variable }, names] of [
+      [SETTINGS.upstreams, named.map(({ name }) => name)],
+      [SETTINGS.providers, providers],
+    ] as const
+  ) {
+    const name = names.find((name) => ids.has(name));
+    if (name === undefined) continue;
+    return bad(
+      variable,
+      `${variable}: "${name}" is the name of an engine in covey.jsonc too, rename that`,
+    );
+  }
+  return null;
 }
 
 function isSameSecret(values: SettingValues): boolean {

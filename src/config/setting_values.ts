@@ -1,6 +1,10 @@
 import type { LogLevel, Network, Secret, StaticPeer } from "../domain/mod.ts";
 import type { HostAndPort } from "./address.ts";
-import type { EngineChoice, UpstreamsConfig } from "./node_config.ts";
+import type {
+  EngineChoice,
+  ProviderName,
+  UpstreamsConfig,
+} from "./node_config.ts";
 
 /** What every setting means once it is read; the names are the keys of covey.jsonc. */
 export interface SettingValues {
@@ -27,7 +31,7 @@ export interface SettingValues {
   readonly lendProviders: boolean;
   readonly continue: boolean;
   readonly upstreams: UpstreamsConfig;
-  readonly providers: readonly string[];
+  readonly providers: readonly ProviderName[];
   readonly openrouterApiKey: Secret | null;
   readonly anthropicApiKey: Secret | null;
   readonly geminiApiKey: Secret | null;

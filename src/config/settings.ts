@@ -69,7 +69,6 @@ function providerKey(variable: string, provider: string) {
     fallback: null,
     fallbackText: "unset",
     secret: true as const,
-    later: { feature: "providers are" },
     parse: anySecret,
   };
 }
@@ -251,7 +250,6 @@ export const SETTINGS: {
     fallback: false,
     fallbackText: "0",
     toggle: true,
-    later: { feature: "providers are", quietFor: ["0", "false"] },
     parse: toggle,
   },
   continue: {
@@ -277,7 +275,6 @@ export const SETTINGS: {
     accepts: `none, or ${PROVIDERS.join(", ")}`,
     fallback: [],
     fallbackText: "none",
-    later: { feature: "providers are", quietFor: ["none"] },
     parse: (text) =>
       /^none$/i.test(text)
         ? accept([])

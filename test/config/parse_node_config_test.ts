@@ -73,6 +73,8 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     logLevel: "info",
     engines: [],
     upstreams: { kind: "auto" },
+    providers: [],
+    lendProviders: false,
     modelSets: [],
     continueStreams: false,
     cluster: {
@@ -540,10 +542,29 @@ Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () 
     "COVEY_PROT is no variable of Covey and has no effect; did you mean COVEY_PORT?",
     "COVEY_LICENSE is no variable of Covey and has no effect; did you mean COVEY_LICENCE?",
     "COVEY_SOMETHING_ELSE is no variable of Covey and has no effect",
-    "COVEY_PROVIDERS is read but providers are not part of this build yet",
-    "ANTHROPIC_API_KEY is read but providers are not part of this build yet",
+    "COVEY_PROVIDERS names openai, which is not used: OPENAI_API_KEY is not set",
     "COVEY_LINK_PORT: without effect before `covey invite` or `covey join`, since COVEY_CLUSTER_SECRET is not set",
   ]);
+});
+
+Deno.test("parseNodeConfig uses a provider that is named and has a key", async () => {
+  const { config, notices } = await ok({
+    env: {
+      COVEY_PROVIDERS: "groq,openai,groq",
+      GROQ_API_KEY: "gsk-not-to-be-seen",
+      OPENAI_API_KEY_FILE: "/key",
+      ANTHROPIC_API_KEY: "sk-ant-not-to-be-seen",
+      COVEY_LEND_PROVIDERS: "1",
+    },
+    files: { "/key": "sk-from-a-file\n" },
+  });
+  assert.deepEqual(
+    config.providers.map(({ name, key }) => [name, key.reveal()]),
+    [["groq", "gsk-not-to-be-seen"], ["openai", "sk-from-a-file"]],
+  );
+  assert.equal(config.lendProviders, true);
+  assert.doesNotMatch(JSON.stringify(config), /not-to-be-seen|from-a-file/);
+  assert.deepEqual(notices, []);
 });
 
 Deno.test("parseNodeConfig reads the servers that run already", async () => {

@@ -33,13 +33,18 @@ export type OpenAiList =
 /**
  * Ask a server for OpenAI's list of models.
  *
+ * @param path Of the list, with a query where it needs one.
  * @throws {TypeError} When it can not be reached.
  */
 export async function readOpenAiList(
   http: UpstreamHttp,
   signal: AbortSignal,
+  path = "/v1/models",
 ): Promise<OpenAiList> {
-  const answer = await http.probe("/v1/models", signal);
+  const answer = await http.probe(path, signal);
+  if (answer.kind === "locked") {
+    return { kind: "other", reason: "wants a key, or refuses this node's" };
+  }
   if (answer.kind === "other") {
     return { kind: "other", reason: `is not this API: it ${answer.reason}` };
   }

@@ -10,11 +10,14 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** A probe that takes longer has failed. */
 const PROBE_MS = 3_000;
+const LOCKED: ReadonlySet<number> = new Set([401, 403]);
 const OPENAI_ROUTE = /^\/v1(?=\/)/;
 
 /** What a server answered to a probe. */
 export type ProbeAnswer =
   | { readonly kind: "json"; readonly value: JsonValue }
+  /** It answers those alone who have a key. */
+  | { readonly kind: "locked" }
   /** It answers, but not as the API that was asked for. */
   | { readonly kind: "other"; readonly reason: string };
 
@@ -73,6 +76,7 @@ export class UpstreamHttp implements HttpClient {
     });
     if (!response.ok) {
       await response.body?.cancel();
+      if (LOCKED.has(response.status)) return { kind: "locked" };
       return {
         kind: "other",
         reason: `answers ${path} with ${response.status}`,

@@ -1,0 +1,44 @@
+import type { CatalogueModel } from "../upstream/catalogue.ts";
+import { readOpenAiList } from "../upstream/openai_list.ts";
+import type { UpstreamProfile } from "../upstream/upstream_profile.ts";
+import type { ProviderFacts } from "./provider_table.ts";
+
+/** Requests at once; a provider that wants fewer says so by 429. */
+const SLOTS = 16;
+/** What the largest models of any provider hold: those of less refuse by themselves. */
+const UNKNOWN_CONTEXT = 1_048_576;
+
+/**
+ * Make the profile of a provider.
+ *
+ * @param facts What is particular to it.
+ */
+export function providerProfile(facts: ProviderFacts): UpstreamProfile {
+  return {
+    slots: SLOTS,
+    async list(http, signal) {
+      const path = `/v1/models${facts.listQuery ?? ""}`;
+      const list = await readOpenAiList(http, signal, path);
+      if (list.kind === "other") return list;
+      const models = list.models.map((model) => readModel(model, facts));
+      return { kind: "listed", catalogue: { models, slots: null } };
+    },
+  };
+}
+
+function readModel(
+  model: CatalogueModel,
+  { embeds, features, listPrefix = "" }: ProviderFacts,
+): CatalogueModel {
+  const chats = model.capabilities.includes("chat");
+  const isEmbedding = embeds && model.capabilities.includes("embedding");
+  return {
+    ...model,
+    name: model.name.startsWith(listPrefix)
+      ? model.name.slice(listPrefix.length)
+      : model.name,
+    capabilities: chats ? ["chat"] : isEmbedding ? ["embedding"] : [],
+    features: chats ? features : [],
+    contextLength: model.contextLength ?? UNKNOWN_CONTEXT,
+  };
+}
