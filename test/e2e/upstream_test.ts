@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import OpenAI from "openai";
+import { eventually } from "../../scripts/lab/eventually.ts";
+import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
+import { startFakeOllama } from "../fakes/fake_ollama.ts";
+import { startFakeVllm } from "../fakes/fake_vllm.ts";
+
+/** Start a node without an engine of its own, in front of upstream servers. */
+async function startInFrontOf(
+  stack: AsyncDisposableStack,
+  upstreams: string,
+): Promise<NodeProcess> {
+  const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
+  stack.defer(() => Deno.remove(folder, { recursive: true }));
+  return stack.use(
+    await startNode({
+      name: "solo",
+      dataDir: folder,
+      env: {
+        COVEY_ENGINE: "off",
+        COVEY_PORT: "0",
+        COVEY_UPSTREAMS: upstreams,
+      },
+    }),
+  );
+}
+
+async function modelsOf(url: string): Promise<readonly string[]> {
+  const { data } = await (await fetch(`${url}/v1/models`)).json();
+  return data.map(({ id }: { id: string }) => id);
+}
+
+Deno.test("a node serves what Ollama and vLLM have, and dead servers neither delay its start nor its lists (RTE-06)", async () => {
+  await using stack = new AsyncDisposableStack();
+  const ollama = stack.use(startFakeOllama());
+  const vllm = stack.use(startFakeVllm());
+  const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  stack.defer(() => silent.close());
+  const free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const refused = free.addr.port;
+  free.close();
+  const node = await startInFrontOf(
+    stack,
+    [
+      `box=ollama:${ollama.url}`,
+      `gpu=vllm:${vllm.url}/v1/`,
+      `silent=vllm:http://127.0.0.1:${silent.addr.port}`,
+      `gone=ollama:http://127.0.0.1:${refused}`,
+    ].join(","),
+  );
+  const wanted = ["big:70b", "mymodel:latest", "nomic:latest", "qwen/qwen3-8b"];
+  await eventually("all models are listed", async () => {
+    const models = await modelsOf(node.url);
+    return models.length === wanted.length ? models : undefined;
+  });
+  assert.deepEqual(await modelsOf(node.url), wanted);
+  const client = new OpenAI({ baseURL: `${node.url}/v1`, apiKey: "none" });
+  for (const model of ["mymodel", "qwen/qwen3-8b"]) {
+    let text = "";
+    const stream = await client.chat.completions.create({
+      model,
+      messages: [{ role: "user", content: "Hello" }],
+      stream: true,
+    });
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? "";
+    }
+    assert.equal(text, "one two");
+  }
+  const [floats, base64] = await Promise.all(
+    (["float", "base64"] as const).map(async (encoding_format) => {
+      const { data } = await client.embeddings.create({
+        model: "nomic",
+        input: ["a", "b"],
+        encoding_format,
+      });
+      return data.map(({ embedding }) => embedding);
+    }),
+  );
+  assert.deepEqual(floats, [[0.5, 0.25, -1], [1.5, 0.25, -1]]);
+  assert.deepEqual(
+    base64?.map((text) => decoded(String(text))),
+    floats,
+    "EMB-01",
+  );
+  const { workers } = await (await fetch(`${node.url}/fleet/health`)).json();
+  assert.equal(workers.length, 1);
+});
+
+function decoded(base64: string): readonly number[] {
+  const bytes = Uint8Array.fromBase64(base64);
+  return [...new Float32Array(bytes.buffer)];
+}
