@@ -27,6 +27,9 @@ import {
   type Upstreams,
 } from "./engines/upstream/upstreams.ts";
 import { createModelStore } from "./models/model_store.ts";
+import { PIECE_BYTES } from "./models/pull/file_download.ts";
+import { HubHttp } from "./models/pull/hub_http.ts";
+import { createPulls } from "./models/pull/pulls.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import {
   FEWEST_DESCRIPTORS,
@@ -136,6 +139,24 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     }),
   );
   registerMachineMetrics(metrics, sensors);
+
+  const pulls = stack.use(
+    createPulls({
+      ...platform,
+      log: log.child("pull"),
+      http: new HubHttp({
+        clock,
+        ...config.hub,
+        fetch: (url, init) => fetch(url, init),
+      }),
+      store,
+      modelsDir: config.modelsDir,
+      listPath: `${config.dataDir}/pulls.json`,
+      pieceBytes: PIECE_BYTES,
+      freeDiskBytes: () => sensors.reading().diskFreeBytes,
+    }),
+  );
+  await pulls.resume();
 
   const localEngines: Engine[] = [];
   /** Those that compute on this machine, and feel what it feels. */
@@ -269,6 +290,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
     models: store,
+    pulls,
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,

@@ -5,6 +5,7 @@ import type {
   Metrics,
   ModelCare,
   ModelInventory,
+  ModelPulls,
   NodeId,
   Router,
   Source,
@@ -41,6 +42,8 @@ export interface ApiOptions {
   readonly problemWith?: (model: string) => string | null;
   /** The models that lie here, for who may care for them; absent where there is no models folder. */
   readonly models?: ModelInventory & ModelCare;
+  /** Models that are being fetched; absent where none can be. */
+  readonly pulls?: ModelPulls;
   readonly access: AccessRules;
   /** Keys that the operator gives by name; absent where none are kept. */
   readonly clientKeys?: ClientKeys;

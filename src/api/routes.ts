@@ -8,6 +8,7 @@ import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
 import { createKeyRoutes } from "./key_routes.ts";
 import { createModelRoutes } from "./model_routes.ts";
+import { createPullRoutes } from "./pull_routes.ts";
 import { createOpenApiRoutes } from "./openapi/openapi_routes.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
@@ -100,6 +101,7 @@ export function createRoutes(
     ...createFleetRoutes(options),
     ...createKeyRoutes(options),
     ...createModelRoutes(options),
+    ...createPullRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
   ];

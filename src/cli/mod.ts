@@ -8,6 +8,7 @@ import { explainCommand } from "./explain.ts";
 import { membersCommand } from "./members.ts";
 import { modelsCommand } from "./models.ts";
 import { psCommand } from "./ps.ts";
+import { pullCommand } from "./pull.ts";
 import { rmCommand } from "./rm.ts";
 import { secretCommand } from "./secret.ts";
 import { statusCommand } from "./status.ts";
@@ -43,6 +44,7 @@ export const COMMANDS: readonly Command[] = [
   statusCommand,
   membersCommand,
   modelsCommand,
+  pullCommand,
   rmCommand,
   psCommand,
   explainCommand,

@@ -26,7 +26,6 @@ const PLANNED: readonly string[] = [
   "license",
   "logs",
   "ps",
-  "pull",
   "remove",
   "run",
   "serve",

@@ -156,6 +156,13 @@ export interface NodeConfig {
   readonly modelSets: readonly ModelSet[];
   /** Whether another engine goes on where a stream breaks off, unless a request says otherwise. */
   readonly continueStreams: boolean;
+  /** Where models are pulled from. */
+  readonly hub: {
+    /** Base address, without a slash at its end. */
+    readonly endpoint: string;
+    /** For models that not everybody may have; it goes to the hub alone. */
+    readonly token: Secret | null;
+  };
   /** Without a secret in it, and unless an operator acts, there is no cluster at all. */
   readonly cluster: ClusterConfig;
 }

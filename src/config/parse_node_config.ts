@@ -46,6 +46,7 @@ export type ConfigResult =
   | BadConfig;
 
 /** Settings that mean nothing to a node without a cluster. */
+const HUB = "https://huggingface.co";
 const CLUSTER_SETTINGS = [
   SETTINGS.clusterSecretPrevious,
   SETTINGS.linkHost,
@@ -149,6 +150,10 @@ export async function parseNodeConfig(
     lendProviders: values.lendProviders,
     modelSets: file.modelSets,
     continueStreams: values.continue,
+    hub: {
+      endpoint: (values.hfEndpoint ?? HUB).replace(/\/+$/, ""),
+      token: values.hfToken,
+    },
     cluster,
   };
   const notices = [

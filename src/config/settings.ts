@@ -418,7 +418,6 @@ export const SETTINGS: {
     fallback: null,
     fallbackText: "unset",
     secret: true,
-    later: { feature: "pulling from a hub is" },
     parse: anySecret,
   },
   hfEndpoint: {
@@ -426,8 +425,7 @@ export const SETTINGS: {
     about: "Address of the model hub",
     accepts: "an http:// or https:// URL",
     fallback: null,
-    fallbackText: "unset",
-    later: { feature: "pulling from a hub is" },
+    fallbackText: "https://huggingface.co",
     parse: urlOf(["http", "https"]),
   },
 };

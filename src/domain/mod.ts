@@ -95,6 +95,12 @@ export type {
 } from "./model.ts";
 export type { ModelCare, ModelCheck } from "./model_care.ts";
 export type {
+  ModelPulls,
+  PullOutcome,
+  PullRequest,
+  PullView,
+} from "./model_pulls.ts";
+export type {
   EngineInputs,
   OfferInputs,
   PlacementInputs,

@@ -120,6 +120,15 @@ export class ModelDigests implements AsyncDisposable {
     for (const file of model.files) await this.#cache.remove(fileKeyOf(file));
   }
 
+  /**
+   * Keep the digest of a file that was digested on its way here.
+   *
+   * @throws {FileError} When it can not be written.
+   */
+  async keep(file: GgufFile, digest: FileDigest): Promise<void> {
+    await this.#cache.write(fileKeyOf(file), digest);
+  }
+
   /** Resolves once nothing is left to digest. */
   async idle(): Promise<void> {
     await this.#working;

@@ -1,6 +1,7 @@
 import {
   CHUNK_BYTES,
   Fault,
+  type FileDigest,
   type InvalidModel,
   type LocalModel,
   type Log,
@@ -53,6 +54,14 @@ export interface ModelStore
    * A scan that fails keeps the former picture and is logged, not thrown.
    */
   refresh(): Promise<void>;
+  /**
+   * Keep the digest of a file that was digested before it came here, so that
+   * the next scan knows it at once.
+   *
+   * @param path Path from the models folder.
+   * @throws {FileError} When it can not be kept.
+   */
+  adopt(path: string, digest: FileDigest): Promise<void>;
   /** Resolves once every model found so far has its root, or can have none. */
   digested(): Promise<void>;
 }
@@ -180,6 +189,13 @@ class WatchedFolder implements ModelStore {
       await this.refresh();
     }
     log.info("Removed a model", { model });
+  }
+
+  async adopt(path: string, digest: FileDigest): Promise<void> {
+    const { files, modelsDir } = this.#options;
+    const stat = await files.stat(`${modelsDir}/${path}`);
+    const { identity, modifiedMs, sizeBytes } = stat;
+    await this.#digests.keep({ path, sizeBytes, modifiedMs, identity }, digest);
   }
 
   async digested(): Promise<void> {

@@ -92,3 +92,60 @@ Deno.test("postLines hands over each line as it comes, and an error line is a re
   assert.equal(failed.reply.message, "It broke");
   assert.equal((await ask("")).reply.kind, "refused");
 });
+
+Deno.test("pull hands over source, revision and limit, and says whether the digest was published", async () => {
+  const done = await run(
+    ["pull", "org/repo:Q4_K_M", "--revision", "v1", "--limit", "5000000"],
+    {
+      "POST /covey/pulls": answered({
+        status: "success",
+        model: "m",
+        sizeBytes: 1,
+        verified: true,
+      }),
+    },
+  );
+  assert.deepEqual([done.code, done.out], [0, [
+    "Pulled m; its digest is the published one",
+  ]]);
+  assert.deepEqual(done.sent, [{
+    path: "POST /covey/pulls",
+    body: {
+      source: "org/repo:Q4_K_M",
+      revision: "v1",
+      max_bytes_per_second: 5_000_000,
+    },
+  }]);
+  const view = {
+    id: "0123",
+    source: "org/repo",
+    stage: "downloading",
+    doneBytes: 4e6,
+    totalBytes: 8e6,
+    bytesPerSecond: 2e6,
+    remainingMs: 2_000,
+  };
+  const listed = await run(["pull", "--list"], {
+    "/covey/pulls": answered({ pulls: [view] }),
+  });
+  assert.match(
+    `${listed.out}`,
+    /0123 +org\/repo +downloading 4 of 8 MB at 2\.0 MB\/s with 2 s left/,
+  );
+  const cancelled = await run(["pull", "--cancel", "0123"], {
+    "DELETE /covey/pulls/0123": answered({ cancelled: "0123" }),
+  });
+  assert.deepEqual([cancelled.code, cancelled.out], [0, ["Cancelled 0123"]]);
+  for (
+    const wrong of [
+      [],
+      ["a", "b"],
+      ["a", "--limit", "x"],
+      ["a", "--limit"],
+      ["a", "--list"],
+      ["--force", "a"],
+    ]
+  ) {
+    assert.equal((await run(["pull", ...wrong], {})).code, 2, wrong.join(" "));
+  }
+});

@@ -77,6 +77,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     lendProviders: false,
     modelSets: [],
     continueStreams: false,
+    hub: { endpoint: "https://huggingface.co", token: null },
     cluster: {
       secret: null,
       previousSecret: null,

@@ -1,0 +1,317 @@
+import { Fault } from "../../domain/mod.ts";
+import type { Clock, Entropy, Files } from "../../platform/mod.ts";
+import { checkStatus, type HubAnswer, type HubHttp } from "./hub_http.ts";
+import type { Pace } from "./pace.ts";
+import {
+  dropPart,
+  type PartState,
+  readPartState,
+  writePartState,
+} from "./part_state.ts";
+import { retry } from "./retry.ts";
+
+const WORKERS = 4;
+/** Times that a source may change under our hands. */
+const MOST_CHANGES = 3;
+const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/;
+
+/** Bytes of a piece unless told otherwise. */
+export const PIECE_BYTES = 16 * 1024 * 1024;
+
+/** A file somewhere else. */
+export interface RemoteFile {
+  readonly url: URL;
+  /** As the source listed it, or null. */
+  readonly sizeBytes: number | null;
+  /** As the source published it, or null. */
+  readonly sha256: string | null;
+}
+
+/** What a download needs. */
+export interface DownloadPorts {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly http: HubHttp;
+  readonly pace: Pace;
+  readonly pieceBytes: number;
+}
+
+/** What was found out about the source's file. */
+export interface Fetched {
+  readonly sha256: string | null;
+}
+
+/** The source's bytes are others than those that were begun with. */
+class SourceChanged extends Error {
+  override readonly name = "SourceChanged";
+}
+
+/**
+ * Fetch a file into a partial one, going on where an earlier try ended. Only a
+ * strong ETag or a published digest lets bytes of two answers be joined: a
+ * source that has neither, or knows no ranges, is read from its beginning.
+ *
+ * @param ports What it needs.
+ * @param remote The file.
+ * @param part Path of the partial file, its folder being there.
+ * @param tell Called with the bytes that are here, and their number where known.
+ * @param signal Aborting it ends the download; what is here stays.
+ * @returns Once every byte was written; they are not compared with a digest yet.
+ * @throws {Fault} `hub_failed` or `not_found` when the source does not give it.
+ * @throws {FileError} When it can not be written.
+ */
+export async function downloadFile(
+  ports: DownloadPorts,
+  remote: RemoteFile,
+  part: string,
+  tell: (doneBytes: number, totalBytes: number | null) => void,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  for (let changes = 0; changes <= MOST_CHANGES; changes++) {
+    const run = new FileDownload(ports, remote, part, tell, signal);
+    try {
+      return await run.run();
+    } catch (error) {
+      if (!(error instanceof SourceChanged)) throw error;
+      await dropPart(ports.files, part);
+    }
+  }
+  throw new Fault("hub_failed", "The file changes while it is fetched");
+}
+
+/** One pass over a file, from what is here to its end. */
+class FileDownload {
+  readonly #ports: DownloadPorts;
+  readonly #remote: RemoteFile;
+  readonly #part: string;
+  readonly #tell: (doneBytes: number, totalBytes: number | null) => void;
+  readonly #signal: AbortSignal;
+  #doneBytes = 0;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(
+    ports: DownloadPorts,
+    remote: RemoteFile,
+    part: string,
+    tell: (doneBytes: number, totalBytes: number | null) => void,
+    signal: AbortSignal,
+  ) {
+    this.#ports = ports;
+    this.#remote = remote;
+    this.#part = part;
+    this.#tell = tell;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<Fetched> {
+    const { files } = this.#ports;
+    const kept = await readPartState(files, this.#part);
+    const expected = this.#remote.sha256;
+    if (kept !== null && isWhole(kept) && expected === kept.sha256) {
+      // Its digest tells whether it is right: there is nothing to ask for.
+      if (expected !== null) return { sha256: expected };
+    }
+    const found = await this.#look();
+    if (found.state === null) {
+      await dropPart(files, this.#part);
+      await this.#whole();
+      return { sha256: found.sha256 };
+    }
+    let { state } = found;
+    if (kept !== null && isSameSource(kept, state)) {
+      state = { ...state, pieceBytes: kept.pieceBytes, done: kept.done };
+    } else await dropPart(files, this.#part);
+    await this.#pieces(state);
+    return { sha256: found.sha256 };
+  }
+
+  /** Ask for one byte: it tells size, validator, and whether ranges are known. */
+  #look(): Promise<{ state: PartState | null; sha256: string | null }> {
+    return retry(this.#ports, async () => {
+      const { http, pieceBytes } = this.#ports;
+      const headers = { range: "bytes=0-0" };
+      await using answer = await http.get(
+        this.#remote.url,
+        headers,
+        this.#signal,
+      );
+      const sha256 = this.#remote.sha256 ?? answer.sha256;
+      const whole = { state: null, sha256 };
+      // A server that knows no ranges, or none of an empty file.
+      if (answer.status === 200 || answer.status === 416) return whole;
+      checkStatus(answer, "file");
+      const size = Number(rangeOf(answer)?.[2]);
+      if (!Number.isSafeInteger(size) || size === 0) return whole;
+      this.#checkSize(size);
+      const etag = strongEtag(answer);
+      if (etag === null && sha256 === null) return whole;
+      const state = { sizeBytes: size, etag, sha256, pieceBytes, done: [] };
+      return { state, sha256 };
+    }, this.#signal);
+  }
+
+  /** Read the file from its beginning in one go. */
+  async #whole(): Promise<void> {
+    await retry(this.#ports, async () => {
+      const { files, http } = this.#ports;
+      await files.remove(this.#part);
+      this.#doneBytes = 0;
+      await using answer = await http.get(this.#remote.url, {}, this.#signal);
+      checkStatus(answer, "file");
+      const length = answer.headers.get("content-length");
+      const size = length === null ? this.#remote.sizeBytes : Number(length);
+      if (size !== null) this.#checkSize(size);
+      const count = await this.#write(answer, 0, size ?? Infinity, size);
+      if (size !== null && count < size) {
+        throw new TypeError("The answer ended early");
+      }
+    }, this.#signal);
+  }
+
+  async #pieces(state: PartState): Promise<void> {
+    const { files } = this.#ports;
+    const count = Math.ceil(state.sizeBytes / state.pieceBytes);
+    const done = new Set(state.done.filter((at) => at < count));
+    const lengthOf = (at: number) =>
+      Math.min(state.pieceBytes, state.sizeBytes - at * state.pieceBytes);
+    for (const at of done) this.#doneBytes += lengthOf(at);
+    this.#tell(this.#doneBytes, state.sizeBytes);
+    const missing: number[] = [];
+    for (let at = 0; at < count; at++) if (!done.has(at)) missing.push(at);
+    // Written first: bytes of a part without a state are never trusted.
+    await writePartState(files, this.#part, { ...state, done: [...done] });
+    const stop = new AbortController();
+    const work = async () => {
+      for (;;) {
+        stop.signal.throwIfAborted();
+        const at = missing.shift();
+        if (at === undefined) return;
+        await this.#piece(state, at, lengthOf(at), stop.signal);
+        done.add(at);
+        await this.#save({ ...state, done: [...done] });
+      }
+    };
+    const workers = Array.from({ length: WORKERS }, async () => {
+      try {
+        await work();
+      } catch (error) {
+        stop.abort(error);
+        throw error;
+      }
+    });
+    const [failed] = (await Promise.allSettled(workers)).filter((one) =>
+      one.status === "rejected"
+    );
+    this.#signal.throwIfAborted();
+    if (failed !== undefined) throw stop.signal.reason;
+  }
+
+  #save(state: PartState): Promise<void> {
+    const write = () => writePartState(this.#ports.files, this.#part, state);
+    return this.#saving = this.#saving.then(write);
+  }
+
+  async #piece(
+    state: PartState,
+    at: number,
+    length: number,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const start = at * state.pieceBytes;
+    const end = start + length;
+    let from = start;
+    const ends = AbortSignal.any([this.#signal, stop]);
+    await retry(this.#ports, async () => {
+      const { http } = this.#ports;
+      const before = from;
+      await using answer = await http.get(
+        this.#remote.url,
+        {
+          range: `bytes=${from}-${end - 1}`,
+          ...(state.etag === null ? {} : { "if-range": state.etag }),
+        },
+        ends,
+      );
+      if (answer.status === 200 || answer.status === 416) {
+        throw new SourceChanged();
+      }
+      checkStatus(answer, "file");
+      const [first, last, size] = rangeOf(answer) ?? [];
+      const etag = strongEtag(answer);
+      if (
+        first !== from || last === undefined || last >= end ||
+        size !== state.sizeBytes ||
+        (state.etag !== null && etag !== null && etag !== state.etag)
+      ) throw new SourceChanged();
+      try {
+        await this.#write(answer, from, end - from, state.sizeBytes, (n) => {
+          from += n;
+        });
+      } catch (error) {
+        if (from > before && error instanceof TypeError) return "progress";
+        throw error;
+      }
+      if (from < end) {
+        if (from > before) return "progress";
+        throw new TypeError("The answer ended early");
+      }
+      return "done";
+    }, ends);
+  }
+
+  /** Write an answer's body at a place; more than was asked for is a fault of the source. */
+  async #write(
+    answer: HubAnswer,
+    offset: number,
+    most: number,
+    totalBytes: number | null,
+    wrote: (bytes: number) => void = () => {},
+  ): Promise<number> {
+    const { files, pace } = this.#ports;
+    using file = await files.openForWriting(this.#part, 0o600);
+    let count = 0;
+    for await (const piece of answer.pieces()) {
+      if (count + piece.length > most) throw new SourceChanged();
+      await pace.take(piece.length, this.#signal);
+      await file.write(offset + count, piece);
+      count += piece.length;
+      wrote(piece.length);
+      this.#doneBytes += piece.length;
+      this.#tell(this.#doneBytes, totalBytes);
+    }
+    return count;
+  }
+
+  #checkSize(sizeBytes: number): void {
+    const listed = this.#remote.sizeBytes;
+    if (listed === null || listed === sizeBytes) return;
+    throw new Fault(
+      "hub_failed",
+      `The file has ${sizeBytes} bytes, the hub lists ${listed}`,
+    );
+  }
+}
+
+function isWhole({ done, pieceBytes, sizeBytes }: PartState): boolean {
+  return new Set(done).size === Math.ceil(sizeBytes / pieceBytes);
+}
+
+function isSameSource(kept: PartState, now: PartState): boolean {
+  if (kept.sizeBytes !== now.sizeBytes) return false;
+  if (kept.sha256 !== null && kept.sha256 === now.sha256) return true;
+  return kept.sha256 === now.sha256 && kept.etag !== null &&
+    kept.etag === now.etag;
+}
+
+function rangeOf({ headers, status }: HubAnswer): number[] | null {
+  if (status !== 206) return null;
+  const match = CONTENT_RANGE.exec(headers.get("content-range") ?? "");
+  return match === null ? null : match.slice(1).map(Number);
+}
+
+/** A weak validator says that bytes are alike, not that they are the same. */
+function strongEtag({ headers }: HubAnswer): string | null {
+  const etag = headers.get("etag");
+  return etag !== null && /^"[\x21\x23-\x7e]{0,200}"$/.test(etag) ? etag : null;
+}

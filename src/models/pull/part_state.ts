@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
+import { FileError, type Files } from "../../platform/mod.ts";
+
+/** What is known of a file that is partly here. */
+export interface PartState {
+  readonly sizeBytes: number;
+  /** Strong ETag of the bytes, or null. */
+  readonly etag: string | null;
+  /** SHA-256 that the source published, or null. */
+  readonly sha256: string | null;
+  readonly pieceBytes: number;
+  /** Numbers of the pieces that are here. */
+  readonly done: readonly number[];
+}
+
+/**
+ * Read what is known of a partial file.
+ *
+ * @param files The file system.
+ * @param part Path of the partial file.
+ * @returns Null where nothing is, or the file is longer than it may be.
+ * @throws {FileError} When it can not be read.
+ */
+export async function readPartState(
+  files: Files,
+  part: string,
+): Promise<PartState | null> {
+  try {
+    const state = parse(await files.readText(`${part}.json`));
+    if (state === null) return null;
+    const { sizeBytes } = await files.stat(part);
+    return sizeBytes > state.sizeBytes ? null : state;
+  } catch (error) {
+    if (error instanceof FileError && error.problem === "missing") return null;
+    throw error;
+  }
+}
+
+/**
+ * Keep what is known of a partial file.
+ *
+ * @throws {FileError} When it can not be written.
+ */
+export async function writePartState(
+  files: Files,
+  part: string,
+  state: PartState,
+): Promise<void> {
+  await files.writeAtomic(`${part}.json`, JSON.stringify(state), 0o600);
+}
+
+/**
+ * Remove a partial file and what is known of it.
+ *
+ * @throws {FileError} When it can not be removed.
+ */
+export async function dropPart(files: Files, part: string): Promise<void> {
+  // Without its state a partial file counts for nothing, so that goes first.
+  await files.remove(`${part}.json`);
+  await files.remove(part);
+}
+
+function parse(text: string): PartState | null {
+  let kept: JsonValue;
+  try {
+    kept = JSON.parse(text);
+  } catch (error) {
+    // Not written by this program: the file is fetched anew.
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  if (!isJsonObject(kept)) return null;
+  const { done, etag, pieceBytes, sha256, sizeBytes } = kept;
+  if (
+    !isCount(sizeBytes) || !isCount(pieceBytes) || pieceBytes === 0 ||
+    !isTextOrNull(etag) || !isTextOrNull(sha256) ||
+    !Array.isArray(done) || !done.every(isCount)
+  ) return null;
+  return { sizeBytes, etag, sha256, pieceBytes, done };
+}
+
+function isCount(value: JsonValue | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isTextOrNull(value: JsonValue | undefined): value is string | null {
+  return value === null || typeof value === "string";
+}

@@ -1,0 +1,56 @@
+import {
+  isJsonObject,
+  type JsonValue,
+  type PullRequest,
+} from "../../domain/mod.ts";
+import { FileError, type Files } from "../../platform/mod.ts";
+
+const MOST_PULLS = 64;
+
+/**
+ * Read the pulls that ran when the node ended.
+ *
+ * @param files The file system.
+ * @param path Where they are kept.
+ * @returns What can be read; none where there is no such file.
+ * @throws {FileError} When it can not be read.
+ */
+export async function readPullList(
+  files: Files,
+  path: string,
+): Promise<readonly PullRequest[]> {
+  try {
+    const kept: JsonValue = JSON.parse(await files.readText(path));
+    return Array.isArray(kept) ? kept.slice(0, MOST_PULLS).flatMap(parse) : [];
+  } catch (error) {
+    if (error instanceof FileError && error.problem === "missing") return [];
+    // Not written by this program: a pull can be asked for again.
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
+/**
+ * Keep the pulls that run. A URL may hold a secret, so that nobody else may
+ * read it.
+ *
+ * @throws {FileError} When it can not be written.
+ */
+export async function writePullList(
+  files: Files,
+  path: string,
+  requests: readonly PullRequest[],
+): Promise<void> {
+  await files.writeAtomic(path, JSON.stringify(requests), 0o600);
+}
+
+function parse(value: JsonValue): PullRequest[] {
+  if (!isJsonObject(value)) return [];
+  const { maxBytesPerSecond, revision, source } = value;
+  if (typeof source !== "string") return [];
+  return [{
+    source,
+    ...(typeof revision === "string" ? { revision } : {}),
+    ...(typeof maxBytesPerSecond === "number" ? { maxBytesPerSecond } : {}),
+  }];
+}

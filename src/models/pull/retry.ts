@@ -1,0 +1,43 @@
+import { Fault } from "../../domain/mod.ts";
+import type { Clock, Entropy } from "../../platform/mod.ts";
+
+/** Tries in a row that bring nothing. */
+const MOST_TRIES = 6;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 20_000;
+
+/**
+ * Try again, later and later, as long as the network alone is to blame.
+ *
+ * @param ports Clock, and chance for the jitter.
+ * @param act What to try. A `TypeError` is worth another try; `"progress"` asks for one and sets the count back.
+ * @param signal Aborting it ends the wait with the signal's reason.
+ * @returns What `act` came to.
+ * @throws {Fault} `hub_failed` after six tries in vain.
+ */
+export async function retry<Result>(
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  act: () => Promise<Result | "progress">,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (let tries = 1;;) {
+    try {
+      const result = await act();
+      if (result !== "progress") return result;
+      tries = 1;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof TypeError)) throw error;
+      if (tries >= MOST_TRIES) {
+        throw new Fault(
+          "hub_failed",
+          "The source can not be reached, or gives up again and again; the log says why",
+          { cause: error },
+        );
+      }
+      tries++;
+    }
+    const waitMs = Math.min(FIRST_WAIT_MS * 2 ** tries, LONGEST_WAIT_MS);
+    await clock.sleep(waitMs * (0.5 + entropy.float() / 2), signal);
+  }
+}

@@ -1,0 +1,17 @@
+const LONGEST_BYTES = 200;
+/** Names that some file system or program takes for something else. */
+const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+// deno-lint-ignore no-control-regex
+const FORBIDDEN = /[\u0000-\u001f\u007f/\\:*?"<>|]/;
+
+/**
+ * Whether a name from elsewhere may become a file or folder here: one step of a
+ * path, visible, and the same name on every file system.
+ *
+ * @param name One segment of a path.
+ */
+export function isSafeName(name: string): boolean {
+  return name !== "" && !name.startsWith(".") && !/[. ]$/.test(name) &&
+    !FORBIDDEN.test(name) && !RESERVED.test(name) && name.isWellFormed() &&
+    new TextEncoder().encode(name).length <= LONGEST_BYTES;
+}
