@@ -103,6 +103,8 @@ export interface OfferIndex {
   named(model: string): readonly Offer[];
   /** Those with these weights. */
   rooted(root: string): readonly Offer[];
+  /** What identifies the weights of one, or null where that or the model is unknown. */
+  rootOf(model: string): string | null;
   /** Those whose weights are in memory. */
   warm(): readonly Pick<Offer, "model" | "root">[];
 }

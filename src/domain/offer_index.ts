@@ -23,6 +23,10 @@ export class OfferTable implements OfferIndex {
     return this.#of().rooted.get(root) ?? NONE;
   }
 
+  rootOf(model: string): string | null {
+    return this.named(model)[0]?.root ?? null;
+  }
+
   warm(): readonly Offer[] {
     return this.#of().warm;
   }
@@ -40,8 +44,9 @@ export class BroughtOffers implements OfferIndex {
   readonly #offers: readonly Offer[];
   readonly #index: OfferIndex;
   readonly #bring: (offer: Offer) => Offer;
-  /** Each is brought once, so that whoever asks twice gets the same. */
-  readonly #brought = new Map<Offer, Offer>();
+  /** Each is brought once, so that whoever asks twice gets the same: the first, and a map from the second on. */
+  #first: readonly [Offer, Offer] | null = null;
+  #brought: Map<Offer, Offer> | null = null;
 
   /**
    * @param offers The list.
@@ -71,20 +76,26 @@ export class BroughtOffers implements OfferIndex {
     return this.#all(this.#index.rooted(root));
   }
 
+  rootOf(model: string): string | null {
+    return this.#index.rootOf(model);
+  }
+
   warm(): readonly Pick<Offer, "model" | "root">[] {
     return this.#index.warm();
   }
 
   #all(offers: readonly Offer[]): readonly Offer[] {
-    return offers.length === 0 ? NONE : offers.map((one) => this.#one(one));
+    if (offers.length === 0) return NONE;
+    return offers.map((offer) => this.#one(offer));
   }
 
   #one(offer: Offer): Offer {
-    let brought = this.#brought.get(offer);
-    if (brought === undefined) {
-      brought = this.#bring(offer);
-      this.#brought.set(offer, brought);
-    }
+    if (this.#first?.[0] === offer) return this.#first[1];
+    const known = this.#brought?.get(offer);
+    if (known !== undefined) return known;
+    const brought = this.#bring(offer);
+    if (this.#first === null) this.#first = [offer, brought];
+    else (this.#brought ??= new Map()).set(offer, brought);
     return brought;
   }
 }
@@ -104,6 +115,10 @@ export class OfferScan implements OfferIndex {
 
   rooted(root: string): readonly Offer[] {
     return this.#offers.filter((one) => one.root === root);
+  }
+
+  rootOf(model: string): string | null {
+    return this.#offers.find((one) => one.model === model)?.root ?? null;
   }
 
   warm(): readonly Offer[] {

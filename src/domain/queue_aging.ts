@@ -9,25 +9,26 @@ import type { LoadState, QueueReport } from "./engine.ts";
  * @returns The queue as it should look now.
  */
 export function ageQueue(queue: QueueReport, elapsedMs: number): QueueReport {
-  if (elapsedMs <= 0) return queue;
-  const running = queue.runningMs.toSorted((a, b) => a - b);
-  const waiting = [...queue.waitingMs];
-  let leftMs = elapsedMs;
+  if (elapsedMs <= 0 || queue.runningMs.length === 0) return queue;
+  const running = sorted(queue.runningMs);
+  let started = 0;
+  // Ends stay counted from the report, and are compared with what has passed.
   for (;;) {
     const soonest = running[0];
-    if (soonest === undefined || soonest > leftMs) break;
+    if (soonest === undefined || soonest > elapsedMs) break;
     running.shift();
-    leftMs -= soonest;
-    for (let at = 0; at < running.length; at++) {
-      running[at] = (running[at] ?? 0) - soonest;
-    }
-    const next = waiting.shift();
-    if (next !== undefined) insertSorted(running, next);
+    const next = queue.waitingMs[started];
+    if (next === undefined) continue;
+    started++;
+    insertSorted(running, soonest + next);
+  }
+  for (let at = 0; at < running.length; at++) {
+    running[at] = (running[at] ?? 0) - elapsedMs;
   }
   return {
     slots: queue.slots,
-    runningMs: running.map((ms) => ms - leftMs),
-    waitingMs: waiting,
+    runningMs: running,
+    waitingMs: started === 0 ? queue.waitingMs : queue.waitingMs.slice(started),
   };
 }
 
@@ -59,7 +60,23 @@ export function ageLoadState(state: LoadState, elapsedMs: number): LoadState {
   }
 }
 
-function insertSorted(sorted: number[], value: number): void {
-  const at = sorted.findIndex((other) => other > value);
-  sorted.splice(at < 0 ? sorted.length : at, 0, value);
+function sorted(values: readonly number[]): number[] {
+  const copy = values.slice();
+  for (let at = 1; at < copy.length; at++) sink(copy, at);
+  return copy;
+}
+
+function insertSorted(values: number[], value: number): void {
+  values.push(value);
+  sink(values, values.length - 1);
+}
+
+/** Bring one value forward to its place among those before it, which are sorted. */
+function sink(values: number[], from: number): void {
+  const value = values[from] ?? 0;
+  let at = from;
+  for (; at > 0 && (values[at - 1] ?? 0) > value; at--) {
+    values[at] = values[at - 1] ?? 0;
+  }
+  values[at] = value;
 }

@@ -56,23 +56,22 @@ export function offersNamed(
   name: ModelName,
   { view }: Shelf,
 ): readonly AskedOffer[] {
-  const found: AskedOffer[] = [];
   if (view.index === undefined || name.tiers !== undefined) {
+    const found: AskedOffer[] = [];
     for (const offer of view.offers) {
       const tier = tierOf(name, offer.model, offer.isPaid);
       if (tier !== null) found.push({ tier, offer });
     }
     return found;
   }
-  for (const offer of view.index.named(name.asked)) {
-    found.push({ tier: 0, offer });
-  }
-  if (name.other !== null) {
-    for (const offer of view.index.named(name.other)) {
-      found.push({ tier: 0, offer });
-    }
-  }
-  return found;
+  const asked = view.index.named(name.asked).map(inFirst);
+  if (name.other === null) return asked;
+  const other = view.index.named(name.other);
+  return other.length === 0 ? asked : [...asked, ...other.map(inFirst)];
+}
+
+function inFirst(offer: Offer): AskedOffer {
+  return { tier: 0, offer };
 }
 
 /** What finds an engine's offers. */

@@ -79,8 +79,8 @@ export function estimate(input: EstimateInput): Estimate {
   const terms: Terms = {
     queueMs: waitMs,
     loadMs: isLoadedThen(input)
-      ? loadMsOf({ ...offer, state: lastOf(offer) }, waitMs)
-      : loadMsOf({ ...offer, state: { kind: "cold" } }, 0),
+      ? loadMsOf(lastOf(offer), offer.rates, waitMs)
+      : offer.rates.loadTimeMs,
     evictionMs: input.evictionMs ?? 0,
     prefillMs: prefillMsOf(offer, work),
     decodeMs: work.outputTokens * tpotMs,
@@ -122,7 +122,8 @@ export function serviceMs(
   const decodeMs = decodes(work.capability)
     ? work.outputTokens * tpotAt(offer.rates, concurrency)
     : 0;
-  return loadMsOf(offer, 0) + prefillMsOf(offer, work) + decodeMs;
+  return loadMsOf(offer.state, offer.rates, 0) + prefillMsOf(offer, work) +
+    decodeMs;
 }
 
 /**
@@ -168,17 +169,17 @@ function lastOf({ rates, state }: Offer): LoadState {
 }
 
 /** A load that is under way goes on while the newcomer waits for its slot. */
-function loadMsOf(offer: Offer, waitMs: number): number {
-  switch (offer.state.kind) {
+function loadMsOf(state: LoadState, rates: Rates, waitMs: number): number {
+  switch (state.kind) {
     case "warm":
       return 0;
     case "cold":
     case "failed":
-      return offer.rates.loadTimeMs;
+      return rates.loadTimeMs;
     case "loading":
-      return Math.max(0, offer.state.remainingMs - waitMs);
+      return Math.max(0, state.remainingMs - waitMs);
     default: {
-      const never: never = offer.state;
+      const never: never = state;
       return never;
     }
   }

@@ -19,10 +19,10 @@ export class WarmCopies {
   /** Whether a model that is warm on an engine is warm on another one too. */
   isElsewhere(model: string, engine: EngineSnapshot): boolean {
     const counts = this.#counts ??= countWarm(this.#engines);
-    const [own] = indexOf(engine).named(model);
-    const here = own?.state.kind === "warm" ? 1 : 0;
+    const index = indexOf(engine);
+    const here = index.warm().some((one) => one.model === model) ? 1 : 0;
     if ((counts.get(model) ?? 0) > here) return true;
-    const root = own?.root ?? null;
+    const root = index.rootOf(model);
     return root !== null && (counts.get(`root ${root}`) ?? 0) > here;
   }
 }

@@ -119,7 +119,7 @@ function offersThatMatter(
     for (const { offer } of asked[at] ?? []) {
       for (const { model } of offer.evicts ?? []) {
         names.add(model);
-        const root = indexOf(engine).named(model)[0]?.root ?? null;
+        const root = indexOf(engine).rootOf(model);
         if (root !== null) roots.add(root);
       }
     }

@@ -109,8 +109,14 @@ function soonest(
   const [best] = sorted;
   if (best === undefined) return undefined;
   const withinMs = best.estimate.placementMs * TIE;
-  const near = sorted.filter((one) => one.estimate.placementMs <= withinMs);
-  const cached = Math.max(...near.map((one) => one.cachedTokens));
+  const beyond = sorted.findIndex(({ estimate }) =>
+    !(estimate.placementMs <= withinMs)
+  );
+  const near = beyond < 0 ? sorted : sorted.slice(0, beyond);
+  const cached = near.reduce(
+    (most, one) => Math.max(most, one.cachedTokens),
+    0,
+  );
   const equals = near.filter((one) => one.cachedTokens === cached);
   return equals.find(isOn(preference.self)) ??
     equals[seededChoice(preference.seed, equals.length)] ?? best;

@@ -26,30 +26,37 @@ export function queueWait(
   if (running + ahead < slots) {
     return { waitMs: 0, concurrency: running + ahead + 1 };
   }
-  // Times at which slots fall free, soonest first.
-  const freeAtMs: number[] = [];
-  for (const ms of queue.runningMs) insertSorted(freeAtMs, ms);
+  // Times at which slots fall free; only the first `taken` of them count.
+  const freeAtMs = queue.runningMs.slice();
+  let taken = running;
   let waitMs = 0;
   for (let at = 0; at <= ahead; at++) {
     // More may run than there are slots when the slots were just reduced.
-    while (freeAtMs.length >= slots) {
-      waitMs = Math.max(waitMs, freeAtMs.shift() ?? 0);
+    while (taken >= slots) {
+      waitMs = Math.max(waitMs, bringSoonestToEnd(freeAtMs, taken));
+      taken--;
     }
     if (at === ahead) break;
     const workMs = at < queue.waitingMs.length
       ? queue.waitingMs[at]
       : unseenMs[at - queue.waitingMs.length];
-    insertSorted(freeAtMs, waitMs + (workMs ?? 0));
+    freeAtMs[taken++] = waitMs + (workMs ?? 0);
   }
-  return { waitMs, concurrency: freeAtMs.length + 1 };
+  return { waitMs, concurrency: taken + 1 };
 }
 
-function insertSorted(sorted: number[], value: number): void {
-  let at = sorted.length;
-  while (at > 0 && (sorted[at - 1] ?? 0) > value) at--;
-  sorted.push(value);
-  for (let to = sorted.length - 1; to > at; to--) {
-    sorted[to] = sorted[to - 1] ?? value;
+/** A device has few slots: looking through them is quicker than keeping them sorted. */
+function bringSoonestToEnd(times: number[], count: number): number {
+  let at = count - 1;
+  const last = times[at] ?? 0;
+  let soonest = last;
+  for (let other = 0; other < count; other++) {
+    const time = times[other] ?? 0;
+    if (time >= soonest) continue;
+    soonest = time;
+    at = other;
   }
-  sorted[at] = value;
+  times[at] = last;
+  times[count - 1] = soonest;
+  return soonest;
 }
