@@ -4,6 +4,8 @@
  * @module
  */
 import type { Command } from "@covey/core/cli";
+import { copiesCommand } from "./copies.ts";
+import { copyCommand, syncCommand } from "./copy.ts";
 import { doctorCommand } from "./doctor.ts";
 import { doorCommand } from "./door.ts";
 import { identityCommand } from "./identity.ts";
@@ -20,6 +22,9 @@ export const CLUSTER_COMMANDS: readonly Command[] = [
   leaveCommand,
   removeCommand,
   doorCommand,
+  copyCommand,
+  syncCommand,
+  copiesCommand,
   doctorCommand,
   identityCommand,
   createLicenceCommand(),

@@ -65,6 +65,25 @@ Deno.test("the cluster's commands send what was said", async () => {
       ["POST", "/cluster/join", { code: "1234 5678", at: "pi.lan" }],
     ],
     [
+      ["copy", "m", "pi", "anna", "--limit", "50"],
+      { copies: [{ model: "m" }], failed: [] },
+      ["POST", "/cluster/copies", {
+        model: "m",
+        to: ["pi", "anna"],
+        bytesPerSecond: 50_000_000,
+      }],
+    ],
+    [
+      ["sync", "m", "--all"],
+      { copies: [], failed: [] },
+      ["POST", "/cluster/copies", { model: "m", to: "all" }],
+    ],
+    [
+      ["copies", "--cancel", "c1"],
+      { copies: [{ model: "m", state: "cancelled" }] },
+      ["DELETE", "/cluster/copies/c1", {}],
+    ],
+    [
       ["remove", "Küche 1", "--expel"],
       { message: "gone", untold: ["ben"] },
       ["DELETE", "/cluster/members/K%C3%BCche%201", { expel: true }],
@@ -149,4 +168,38 @@ Deno.test("parseLife and formatLife agree", () => {
     [90_000, 600_000, 7_200_000].map(formatLife),
     ["90 s", "10 min", "2 h"],
   );
+});
+
+Deno.test("covey copies shows how far each is, and covey copy who could not begin", async () => {
+  const { out } = await run(["copies"], {
+    copies: [{
+      id: "c1",
+      model: "m",
+      nodeName: "pi",
+      state: "copying",
+      doneBytes: 250e6,
+      totalBytes: 1000e6,
+      bytesPerSecond: 110e6,
+      sources: ["anna", "ben"],
+      message: 'Another model is called "x" here',
+    }],
+  });
+  assert.match(out, /^m +pi +copying +25 % +1000 +110 +anna,ben +c1$/m);
+  assert.match(out, /^m to pi: Another model/m);
+  const copy = await run(["copy", "m", "pi"], {
+    copies: [],
+    failed: [{ node: "pi", reason: "It did not answer" }],
+  });
+  assert.equal(copy.out, "Not begun on pi: It did not answer");
+  for (
+    const wrong of [["copy", "m"], ["sync", "m"], [
+      "copy",
+      "m",
+      "a",
+      "--limit",
+      "x",
+    ]]
+  ) {
+    assert.equal((await run(wrong, {})).code, WRONG_USAGE);
+  }
 });
