@@ -19,6 +19,12 @@ if (import.meta.main) {
         const { settleIdentity } = await import("./src/identity/set_aside.ts");
         await settleIdentity({ files, dataDir, log });
       },
+      ensureApiCertificate: async (options) => {
+        const { ensureApiCertificate } = await import(
+          "./src/identity/api_certificate.ts"
+        );
+        return await ensureApiCertificate(options);
+      },
       actAlone: async (...asked) => {
         const { actAlone } = await import("./mod.ts");
         return await actAlone(...asked);

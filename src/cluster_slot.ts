@@ -6,8 +6,9 @@ import {
   type JsonObject,
   type JsonValue,
   type Log,
+  type NodeId,
 } from "./domain/mod.ts";
-import type { Files, Platform } from "./platform/mod.ts";
+import type { Entropy, Files, Platform } from "./platform/mod.ts";
 
 /** Makes the cluster; called when there is to be one, at start or later. */
 export type ClusterFactory = (
@@ -29,6 +30,26 @@ export interface ClusterCode {
    * identity aside if it has come to another machine.
    */
   settleIdentity?(files: Files, dataDir: string, log: Log): Promise<void>;
+  /**
+   * Make, once, the certificate that COVEY_TLS_CERT=self stands for.
+   *
+   * @param names What clients may call the node by.
+   * @returns Where it and its key lie.
+   */
+  ensureApiCertificate?(
+    options: {
+      readonly files: Files;
+      readonly entropy: Entropy;
+      readonly dataDir: string;
+      readonly nodeId: NodeId;
+      readonly names: {
+        readonly hosts: readonly string[];
+        readonly addresses: readonly string[];
+      };
+    },
+  ): Promise<
+    { readonly certificateFile: string; readonly keyFile: string }
+  >;
   /** Do what needs no open cluster, for a node that is in none. */
   actAlone(
     action: ClusterAction,

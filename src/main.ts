@@ -18,6 +18,7 @@ import {
 } from "./config/mod.ts";
 import type { ClusterCode } from "./cluster_slot.ts";
 import { createNode } from "./node.ts";
+import { API_CERTIFICATE_FILE } from "./domain/mod.ts";
 import { createLog } from "./observe/log.ts";
 import {
   createDenoFiles,
@@ -82,7 +83,7 @@ export async function runCovey(
         : { kind: "config", config: read.config };
     },
     async dataFolder() {
-      const read = await readConfig(platform, []);
+      const read = await readConfig(platform, null);
       return read.kind === "bad" ? { kind: "bad", line: read.line } : {
         kind: "folder",
         path: read.config.dataDir,
@@ -92,15 +93,44 @@ export async function runCovey(
     },
     ...createNodeApi({
       clock,
-      fetch: (url, init) => fetch(url, init),
+      fetch: (url, init) =>
+        url.startsWith("https:")
+          ? fetchOverTls(platform, url, init)
+          : fetch(url, init),
       async address() {
-        const read = await readConfig(platform, []);
+        const read = await readConfig(platform, null);
         return read.kind === "bad"
           ? { kind: "bad", line: read.line }
           : { kind: "address", ...findApiAccess(read.config) };
       },
     }),
   });
+}
+
+/** Ask the own node where it speaks TLS alone: by the certificate that it was told to use. */
+async function fetchOverTls(
+  platform: Platform,
+  url: string,
+  init: RequestInit,
+): Promise<Response> {
+  const read = await readConfig(platform, null);
+  if (read.kind === "bad" || read.config.tls === null) {
+    throw new TypeError("The configuration changed meanwhile");
+  }
+  const { dataDir, tls } = read.config;
+  const path = tls.kind === "self"
+    ? `${dataDir}/${API_CERTIFICATE_FILE}`
+    : tls.certificateFile;
+  let certificate: string;
+  try {
+    certificate = await platform.files.readText(path);
+  } catch (error) {
+    // Nobody can be told from the node without it, as before the first start.
+    if (!(error instanceof FileError)) throw error;
+    throw new TypeError(error.message, { cause: error });
+  }
+  const { pinnedFetch } = await import("./cli/pinned_fetch.ts");
+  return await pinnedFetch(url, init, certificate);
 }
 
 async function loadOthers(
@@ -174,10 +204,12 @@ function engineCommand(): Command {
   };
 }
 
+/** Read what the operator said; without flags, for a command that serves nothing itself. */
 async function readConfig(
   { files }: Platform,
-  flags: readonly string[],
+  said: readonly string[] | null,
 ): Promise<ConfigResult> {
+  const flags = said ?? [];
   const env = Deno.env.toObject();
   const facts = {
     hostname: Deno.hostname(),
@@ -202,6 +234,7 @@ async function readConfig(
     file,
     readFile: (path) => files.readText(path),
     facts,
+    servesNothing: said === null,
   });
 }
 

@@ -1,9 +1,11 @@
 import {
   type Api,
   createApi,
+  isLoopback,
   openListeners,
   type Readiness,
   StartError,
+  type TlsIdentity,
 } from "./api/mod.ts";
 import type { NodeConfig } from "./config/mod.ts";
 import {
@@ -45,6 +47,11 @@ import {
   ClientKeysError,
   loadClientKeys,
 } from "./store/client_keys.ts";
+import {
+  CertificateError,
+  namesOf,
+  readCertificate,
+} from "./store/api_certificate.ts";
 import { loadNodeId, NodeIdError } from "./store/node_id.ts";
 
 /** What a node is made of besides its configuration. */
@@ -296,9 +303,11 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     continueStreams: config.continueStreams,
     self,
   });
+  const tls = await tlsIdentity(options, id);
   const listeners = stack.use(
     await openListeners({
       addresses: config.listen,
+      tls,
       handle: (request, info) => api.handle(request, info),
       log: log.child("api"),
       clock,
@@ -310,7 +319,9 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     id,
     api,
     urls: listeners.addresses.map(({ host, port }) =>
-      `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+      `${tls === null || isLoopback(host) ? "http" : "https"}://${
+        host.includes(":") ? `[${host}]` : host
+      }:${port}`
     ),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -413,6 +424,34 @@ async function openDataFolder(
     }
     if (error instanceof NodeIdError || error instanceof ClientKeysError) {
       throw new StartError(error.message);
+    }
+    throw error;
+  }
+}
+
+/** What the API proves itself by beyond loopback. */
+async function tlsIdentity(
+  { clusterCode, config, platform }: NodeOptions,
+  nodeId: NodeId,
+): Promise<TlsIdentity | null> {
+  const { tls, dataDir } = config;
+  const hosts = config.listen.map(({ host }) => host);
+  if (tls === null || hosts.every(isLoopback)) return null;
+  const { entropy, files } = platform;
+  const own = { files, entropy, dataDir, nodeId };
+  try {
+    if (tls.kind === "self") {
+      const names = namesOf({ ...config, hosts });
+      const made = await clusterCode?.ensureApiCertificate?.({ ...own, names });
+      if (made !== undefined) return await readCertificate(files, made);
+      throw new StartError(
+        "COVEY_TLS_CERT=self needs the full build, which can make a certificate; give COVEY_TLS_CERT and COVEY_TLS_KEY the paths of your own",
+      );
+    }
+    return await readCertificate(files, tls);
+  } catch (error) {
+    if (error instanceof CertificateError || error instanceof FileError) {
+      throw new StartError(error.message, { cause: error });
     }
     throw error;
   }

@@ -63,9 +63,23 @@ export function serveCommand(edge: ServeEdge): Command {
         return FAILED;
       }
       await using _running = node;
-      for (const url of node.urls) context.stdout(`Covey is ready at ${url}`);
+      for (const url of node.urls) {
+        context.stdout(`Covey is ready at ${url}`);
+        if (isReadable(url)) {
+          context.stdout(
+            "It has no TLS there: keys and prompts are readable on the network",
+          );
+        }
+      }
       await edge.asked();
       return DONE;
     },
   };
+}
+
+/** Whether what goes there passes a network as it is. */
+function isReadable(url: string): boolean {
+  const { hostname, protocol } = new URL(url);
+  return protocol === "http:" && hostname !== "localhost" &&
+    hostname !== "[::1]" && !hostname.startsWith("127.");
 }

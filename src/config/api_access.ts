@@ -16,19 +16,23 @@ export interface ApiAccess {
  * @param config The node's configuration; a loopback address is preferred.
  */
 export function findApiAccess(
-  { listen, apiKeys, trustLoopback }: Pick<
+  { listen, apiKeys, tls, trustLoopback }: Pick<
     NodeConfig,
-    "listen" | "apiKeys" | "trustLoopback"
+    "listen" | "apiKeys" | "tls" | "trustLoopback"
   >,
 ): ApiAccess {
   const dialled = listen.map(({ host, port }) => ({
+    tls: isLoopback(host) ? null : tls,
     host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host,
     port,
   }));
-  const { host, port } = dialled.find(({ host }) => isLoopback(host)) ??
-    dialled[0] ?? { host: "127.0.0.1", port: 11411 };
+  const { host, port, tls: spoken } =
+    dialled.find(({ host }) => isLoopback(host)) ??
+      dialled[0] ?? { host: "127.0.0.1", port: 11411, tls: null };
   return {
-    origin: `http://${formatHostAndPort(host, port)}`,
+    origin: `${spoken === null ? "http" : "https"}://${
+      formatHostAndPort(host, port)
+    }`,
     apiKey: trustLoopback && isLoopback(host) ? null : apiKeys[0] ?? null,
   };
 }

@@ -7,6 +7,7 @@ export interface Exposure {
   readonly listen: readonly ListenAddress[];
   readonly hasApiKeys: boolean;
   readonly allowAnonymous: boolean;
+  readonly hasTls: boolean;
   readonly allowPlaintext: boolean;
 }
 
@@ -16,7 +17,7 @@ export interface Exposure {
  *
  * @param exposure What was configured.
  * @param place How the error names where the addresses were given.
- * @returns The refusal, a notice of what is readable, or null on loopback.
+ * @returns The refusal, a notice of what is readable, or null on loopback and with TLS.
  */
 export function checkExposure(
   exposure: Exposure,
@@ -31,10 +32,11 @@ export function checkExposure(
       `${place}: ${address} is reachable by others and needs client keys; make one with "covey key add NAME", set COVEY_API_KEYS, or COVEY_ALLOW_ANONYMOUS=1 to serve anybody`,
     );
   }
+  if (exposure.hasTls) return null;
   if (!exposure.allowPlaintext) {
     return bad(
       "COVEY_HOST",
-      `${place}: ${address} would carry keys and prompts readable on the network, since TLS is not part of this build yet; set COVEY_ALLOW_PLAINTEXT=1 to accept that`,
+      `${place}: ${address} would carry keys and prompts readable on the network; set COVEY_TLS_CERT=self or to a certificate, or COVEY_ALLOW_PLAINTEXT=1 to accept that`,
     );
   }
   return `The API on ${address} has no TLS: keys and prompts are readable on the network`;

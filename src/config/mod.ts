@@ -18,6 +18,7 @@ export type {
   NodeConfig,
   SimulatedFaults,
   SimulatedModelConfig,
+  TlsConfig,
 } from "./node_config.ts";
 export {
   type ConfigResult,

@@ -99,6 +99,15 @@ export interface ProviderConfig {
   readonly key: Secret;
 }
 
+/** What the API proves itself by beyond loopback: a certificate of the operator's, or the node's own. */
+export type TlsConfig =
+  | { readonly kind: "self" }
+  | {
+    readonly kind: "files";
+    readonly certificateFile: string;
+    readonly keyFile: string;
+  };
+
 /** Which engine runs GGUF files. */
 export type EngineChoice = "auto" | "embedded" | "off";
 
@@ -118,6 +127,8 @@ export interface NodeConfig {
   readonly allowAnonymous: readonly Network[];
   /** How often each key, and each address without one, may ask; null for no limit. */
   readonly rateLimit: { readonly requestsPerMinute: number } | null;
+  /** TLS of the API beyond loopback, or null for none. */
+  readonly tls: TlsConfig | null;
   /** Further names that clients may call this node by. */
   readonly allowedHosts: readonly string[];
   /** Web pages that may call this node. */

@@ -18,6 +18,7 @@ import {
 import { providerAccounts } from "./provider_accounts.ts";
 import type { Setting } from "./setting.ts";
 import { SETTING_LIST } from "./setting_names.ts";
+import { certificatePath, tlsConfig } from "./tls.ts";
 import type { SettingValues } from "./setting_values.ts";
 import { NODE_NAME, SETTINGS } from "./settings.ts";
 import { plaintextNotices } from "./upstream_setting.ts";
@@ -32,6 +33,8 @@ export interface ConfigSources {
   /** Reads the files that `…_FILE` settings name; may throw `FileError`. */
   readFile(path: string): Promise<string>;
   readonly facts: MachineFacts;
+  /** Whether nothing is served by it, so that what it would open to whom is not judged; absent for no. */
+  readonly servesNothing?: boolean;
 }
 
 /** A configuration, or the one line that says why there is none. */
@@ -103,13 +106,16 @@ export async function parseNodeConfig(
   if ("kind" in values) return values;
 
   const listen = listenAddresses(values);
-  const exposure = checkExposure(
+  const tls = tlsConfig(values, facts.cwd, env["HOME"]);
+  if (tls.kind === "bad") return tls;
+  const exposure = sources.servesNothing ? null : checkExposure(
     {
       listen,
       hasApiKeys: values.apiKeys.length > 0 ||
         (listen.some(({ host }) => !isLoopback(host)) &&
           await hasNamedKeys(sources, location.dataDir)),
       allowAnonymous: values.allowAnonymous.length > 0,
+      hasTls: tls.tls !== null,
       allowPlaintext: values.allowPlaintext,
     },
     chosen.get(SETTINGS.host.variable)?.place ?? SETTINGS.host.variable,
@@ -131,6 +137,7 @@ export async function parseNodeConfig(
     apiKeys: values.apiKeys,
     allowAnonymous: values.allowAnonymous,
     rateLimit: file.rateLimit,
+    tls: tls.tls,
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins,
     trustLoopback: values.trustLoopback,
@@ -161,6 +168,11 @@ export async function parseNodeConfig(
     ...file.notices,
     ...laterNotices(chosen),
     ...(exposure === null ? [] : [exposure]),
+    ...(tls.tls !== null && listen.every(({ host }) => isLoopback(host))
+      ? [
+        "COVEY_TLS_CERT is without effect: COVEY_HOST names loopback alone, where the API needs no TLS",
+      ]
+      : []),
     ...plaintextNotices(values.upstreams),
     ...accounts.notices,
     ...(cluster.secret === null ? clusterNotices(chosen) : []),
@@ -291,11 +303,14 @@ function absolute(
   dataDir: string,
   home: string | undefined,
 ): Given {
+  const resolve = (path: string) => resolvePath(path, dataDir, home);
+  if (given.meaning.setting === SETTINGS.tlsCert) {
+    return { ...given, text: certificatePath(given.text, resolve) };
+  }
   const isPath = given.meaning.form === "path" ||
-    given.meaning.setting === SETTINGS.modelsDir;
-  return isPath
-    ? { ...given, text: resolvePath(given.text, dataDir, home) }
-    : given;
+    given.meaning.setting === SETTINGS.modelsDir ||
+    given.meaning.setting === SETTINGS.tlsKey;
+  return isPath ? { ...given, text: resolve(given.text) } : given;
 }
 
 function deepFreeze<Value>(value: Value): Value {

@@ -47,8 +47,6 @@ const ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[^\s\/?#@,"]{1,261}$/;
 
 const PORT_FORMS = "a port from 0 to 65535";
 const PATH_FORMS = "the path of a folder";
-const TLS_LATER = "TLS on the public API is not part of this build yet, " +
-  "put a TLS proxy in front or set COVEY_ALLOW_PLAINTEXT=1";
 
 function pathOf(about: string, variable: string, fallbackText: string) {
   return {
@@ -204,19 +202,19 @@ export const SETTINGS: {
   },
   tlsCert: {
     variable: "COVEY_TLS_CERT",
-    about: "Certificate of the public API",
-    accepts: "nothing yet",
+    about: "Certificate of the public API beyond loopback",
+    accepts: "self, for the node's own, or the path of a PEM file",
     fallback: null,
     fallbackText: "unset",
-    parse: () => refuse(TLS_LATER),
+    parse: matching(PATH),
   },
   tlsKey: {
     variable: "COVEY_TLS_KEY",
     about: "File of the key that belongs to COVEY_TLS_CERT",
-    accepts: "nothing yet",
+    accepts: "the path of a PEM file",
     fallback: null,
     fallbackText: "unset",
-    parse: () => refuse(TLS_LATER),
+    parse: matching(PATH),
   },
   allowedHosts: {
     variable: "COVEY_ALLOWED_HOSTS",

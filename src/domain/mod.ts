@@ -15,7 +15,7 @@ export {
   Secret,
   type StaticPeer,
 } from "./cluster_config.ts";
-export { LOCK_FILE } from "./data_folder.ts";
+export { API_CERTIFICATE_FILE, LOCK_FILE } from "./data_folder.ts";
 export type {
   ActualRecord,
   AttemptOutcome,
@@ -40,7 +40,13 @@ export type {
   Resume,
   StartResult,
 } from "./engine.ts";
-export { Fault, type FaultCode, type FaultDetail, faultOf } from "./fault.ts";
+export {
+  Fault,
+  type FaultCode,
+  type FaultDetail,
+  faultOf,
+  faultOfDecision,
+} from "./fault.ts";
 export {
   type Health,
   type HealthState,

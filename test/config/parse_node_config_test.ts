@@ -58,6 +58,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     apiKeys: [],
     allowAnonymous: [],
     rateLimit: null,
+    tls: null,
     allowedHosts: [],
     allowedOrigins: [],
     trustLoopback: true,
@@ -316,8 +317,8 @@ Deno.test("parseNodeConfig refuses hostile values with one line that says what i
     COVEY_ON_BATTERY: ["never"],
     COVEY_LOG_LEVEL: ["trace", "verbose"],
     HF_ENDPOINT: ["huggingface.co", "ftp://x"],
-    COVEY_TLS_CERT: ["self", "/etc/cert.pem"],
-    COVEY_TLS_KEY: ["/etc/key.pem"],
+    COVEY_TLS_CERT: ["a\u0007"],
+    COVEY_TLS_KEY: ["a\u0007"],
     COVEY_CLUSTER_SECRET: [
       "short",
       "aaaaaaaaaaaaaaaaaaaaaaaa",
@@ -359,10 +360,6 @@ Deno.test("parseNodeConfig words refusals so that they can be acted on", async (
   assert.match(
     await line({ env: { COVEY_CLUSTER_SECRET: "hunter2" } }),
     /^COVEY_CLUSTER_SECRET: the value .*`covey secret`/,
-  );
-  assert.match(
-    await line({ env: { COVEY_TLS_CERT: "self" } }),
-    /TLS on the public API is not part of this build yet/,
   );
 });
 
@@ -694,4 +691,60 @@ Deno.test("parseNodeConfig shows no secret in any line, notice or print of the c
     { numRuns: 300 },
   );
   assert(refused > 20, "the property never saw a refusal");
+});
+
+Deno.test("parseNodeConfig takes a certificate with its key, or the node's own, in place of COVEY_ALLOW_PLAINTEXT", async () => {
+  const open = { COVEY_HOST: "0.0.0.0", COVEY_API_KEYS: "key-of-a-client" };
+  const own = await ok({ env: { ...open, COVEY_TLS_CERT: "Self" } });
+  assert.deepEqual(own.config.tls, { kind: "self" });
+  assert.deepEqual(own.notices, []);
+  const said = await ok({
+    env: { ...open, COVEY_TLS_CERT: "c.pem", COVEY_TLS_KEY: "~/k.pem" },
+  });
+  assert.deepEqual(said.config.tls, {
+    kind: "files",
+    certificateFile: "/work/c.pem",
+    keyFile: "/home/ada/k.pem",
+  });
+  const filed = await ok({
+    env: open,
+    file: '{"tlsCert": "c.pem", "tlsKey": "k.pem"}',
+  });
+  assert.deepEqual(filed.config.tls, {
+    kind: "files",
+    certificateFile: "/home/ada/.local/share/covey/c.pem",
+    keyFile: "/home/ada/.local/share/covey/k.pem",
+  });
+  const filedOwn = await ok({ env: open, file: '{"tlsCert": "self"}' });
+  assert.deepEqual(filedOwn.config.tls, { kind: "self" });
+
+  assert.match(
+    await line({ env: { ...open, COVEY_TLS_CERT: "c.pem" } }),
+    /set COVEY_TLS_KEY/,
+  );
+  assert.match(
+    await line({ env: { ...open, COVEY_TLS_KEY: "k.pem" } }),
+    /without COVEY_TLS_CERT/,
+  );
+  assert.match(
+    await line({
+      env: { ...open, COVEY_TLS_CERT: "self", COVEY_TLS_KEY: "k.pem" },
+    }),
+    /COVEY_TLS_CERT=self/,
+  );
+  const { notices } = await ok({ env: { COVEY_TLS_CERT: "self" } });
+  assert.match(notices.join(), /without effect: COVEY_HOST names loopback/);
+});
+
+Deno.test("parseNodeConfig does not judge what is open to whom for a command that serves nothing", async () => {
+  const files = new MemoryFiles();
+  const read = await parseNodeConfig({
+    env: { HOME: "/home/ada", COVEY_HOST: "0.0.0.0" },
+    flags: [],
+    file: null,
+    readFile: (path) => files.readText(path),
+    facts: { hostname: "ada", platformDataDir: "/data", cwd: "/work" },
+    servesNothing: true,
+  });
+  assert.equal(read.kind, "ok");
 });

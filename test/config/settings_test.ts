@@ -83,7 +83,12 @@ Deno.test("findApiAccess prefers loopback and shows a key only where one is need
   const key = new Secret("key-of-a-client");
   function find(hosts: readonly string[], trustLoopback: boolean) {
     const listen = hosts.map((host) => ({ host, port: 1 }));
-    const found = findApiAccess({ listen, apiKeys: [key], trustLoopback });
+    const found = findApiAccess({
+      listen,
+      apiKeys: [key],
+      tls: null,
+      trustLoopback,
+    });
     return [found.origin, found.apiKey?.reveal() ?? null];
   }
   for (
@@ -95,4 +100,16 @@ Deno.test("findApiAccess prefers loopback and shows a key only where one is need
       [["fd00::1"], true, "http://[fd00::1]:1", "key-of-a-client"],
     ] as const
   ) assert.deepEqual(find(hosts, trustLoopback), [origin, shown]);
+});
+
+Deno.test("findApiAccess speaks TLS only to an address beyond loopback", () => {
+  const find = (host: string) =>
+    findApiAccess({
+      listen: [{ host, port: 1 }],
+      apiKeys: [],
+      tls: { kind: "self" },
+      trustLoopback: true,
+    });
+  assert.equal(find("0.0.0.0").origin, "https://127.0.0.1:1");
+  assert.equal(find("127.0.0.1").origin, "http://127.0.0.1:1");
 });

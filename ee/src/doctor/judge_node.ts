@@ -26,7 +26,9 @@ export function judgeDescriptors(limit: number | null): Finding {
 /** Where the API listens, as far as the doctor cares. */
 export interface ExposureFacts {
   readonly hosts: readonly string[];
-  readonly hasKeys: boolean;
+  /** Networks whose callers need no key. */
+  readonly openTo: readonly string[];
+  readonly hasTls: boolean;
   /** Whether a host is this machine's own, which nobody else hears. */
   isLoopback(host: string): boolean;
 }
@@ -37,7 +39,7 @@ export interface ExposureFacts {
  * @param facts Where it listens.
  */
 export function judgeExposure(
-  { hasKeys, hosts, isLoopback }: ExposureFacts,
+  { hasTls, hosts, isLoopback, openTo }: ExposureFacts,
 ): readonly Finding[] {
   const step = "API";
   const open = hosts.filter((host) => !isLoopback(host));
@@ -45,20 +47,22 @@ export function judgeExposure(
     return [ok(SUBJECT, step, "is reachable from this machine alone")];
   }
   return [
-    warning(
+    hasTls ? ok(SUBJECT, step, `speaks TLS on ${open.join(", ")}`) : warning(
       SUBJECT,
       step,
       `has no TLS on ${
         open.join(", ")
       }: keys and prompts are readable on the network`,
-      "set COVEY_HOST=127.0.0.1 and reach it through an SSH tunnel or a proxy with TLS, or keep to a network you trust",
+      "set COVEY_TLS_CERT=self, or COVEY_HOST=127.0.0.1 and reach it through an SSH tunnel, or keep to a network you trust",
     ),
-    ...(hasKeys ? [] : [
+    ...(openTo.length === 0 ? [] : [
       warning(
         SUBJECT,
         step,
-        `anybody who reaches ${open.join(", ")} may use it`,
-        "set COVEY_API_KEYS",
+        `whoever reaches ${open.join(", ")} from ${
+          openTo.join(", ")
+        } may use it without a key`,
+        "unset COVEY_ALLOW_ANONYMOUS, or name fewer networks in it",
       ),
     ]),
   ];

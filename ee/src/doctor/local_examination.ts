@@ -20,7 +20,9 @@ import {
 /** What of the configuration the doctor looks at. */
 export interface LocalConfig {
   readonly listen: readonly { readonly host: string; readonly port: number }[];
-  readonly apiKeys: readonly unknown[];
+  readonly allowAnonymous: readonly { readonly text: string }[];
+  /** What the API proves itself by beyond loopback, or null. */
+  readonly tls: unknown;
   readonly cluster: Pick<
     ClusterConfig,
     "linkHost" | "linkPort" | "mdnsInterfaces" | "secret"
@@ -43,11 +45,15 @@ export interface LocalMeans {
  * @param config What the operator configured.
  */
 export function judgeConfig(
-  { apiKeys, listen }: Pick<LocalConfig, "apiKeys" | "listen">,
+  { allowAnonymous, listen, tls }: Pick<
+    LocalConfig,
+    "allowAnonymous" | "listen" | "tls"
+  >,
 ): readonly Finding[] {
   return judgeExposure({
     hosts: listen.map(({ host }) => host),
-    hasKeys: apiKeys.length > 0,
+    openTo: allowAnonymous.map(({ text }) => text),
+    hasTls: tls !== null,
     isLoopback,
   });
 }

@@ -12,6 +12,14 @@ const NOT_BEFORE = new Date("1970-01-01T00:00:00Z");
 /** RFC 5280, 4.1.2.5: a certificate that has no well-defined end. */
 const NOT_AFTER = new Date("9999-12-31T23:59:59Z");
 
+/** What a certificate says that its holder is called. */
+export interface CertificateNames {
+  /** Host names. */
+  readonly hosts: readonly string[];
+  /** IP addresses, without brackets. */
+  readonly addresses: readonly string[];
+}
+
 /**
  * Make a P-256 key pair. It comes from the platform's own generator and not
  * from the injected source, so that no seeded test source can ever make one.
@@ -58,12 +66,14 @@ export function publicKeyOf(
  * @param nodeId Goes into the subject's alternative name as `urn:uuid:…`.
  * @param privateKeyPem PKCS #8, PEM, of a P-256 key.
  * @param entropy Where the serial number is drawn from.
+ * @param names What clients call the node by; members pin the key and need none.
  * @returns The certificate, PEM.
  */
 export async function makeCertificate(
   nodeId: NodeId,
   privateKeyPem: string,
   entropy: Entropy,
+  names: CertificateNames = { hosts: [], addresses: [] },
 ): Promise<string> {
   // The library needs the metadata shim in place before its first line runs.
   await import("reflect-metadata");
@@ -78,6 +88,8 @@ export async function makeCertificate(
     extensions: [
       new x509.SubjectAlternativeNameExtension([
         { type: "url", value: `urn:uuid:${nodeId}` },
+        ...names.hosts.map((value) => ({ type: "dns" as const, value })),
+        ...names.addresses.map((value) => ({ type: "ip" as const, value })),
       ]),
     ],
   }, crypto);

@@ -21,7 +21,8 @@ async function run(
           kind: "config",
           config: {
             listen: [{ host, port: 0 }],
-            apiKeys: [],
+            allowAnonymous: [],
+            tls: null,
             cluster: {
               secret: null,
               linkHost: "127.0.0.1",

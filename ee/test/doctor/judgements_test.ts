@@ -294,10 +294,17 @@ Deno.test("judgeTunnel gives the remedy for what ssh says", () => {
 
 Deno.test("what concerns the node alone: exposure, ports, descriptors", () => {
   const isLoopback = (host: string) => host === "127.0.0.1";
-  const local = { hosts: ["127.0.0.1"], hasKeys: false, isLoopback };
+  const local = {
+    hosts: ["127.0.0.1"],
+    openTo: ["0.0.0.0/0"],
+    hasTls: false,
+    isLoopback,
+  };
   assert.deepEqual(worst(judgeExposure(local)), []);
   const open = judgeExposure({ ...local, hosts: ["0.0.0.0"] });
   assert.deepEqual(open.map(({ verdict }) => verdict), ["warning", "warning"]);
+  const safe = { ...local, hosts: ["0.0.0.0"], openTo: [], hasTls: true };
+  assert.deepEqual(worst(judgeExposure(safe)), []);
   assert.equal(judgeDescriptors(null).verdict, "info");
   assert.equal(judgeDescriptors(Infinity).verdict, "ok");
   const port = {
