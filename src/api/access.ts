@@ -5,6 +5,7 @@ import {
   type Secret,
 } from "../domain/mod.ts";
 import type { ClientKeys } from "../store/client_keys.ts";
+import { createAnonymousTag } from "./anonymous_tag.ts";
 import { isLoopback, parseHost } from "./host_name.ts";
 
 /** What a caller may do (design.md 7). */
@@ -79,7 +80,7 @@ const PROXIED = /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-.*)$/;
  * @param rules Who may call.
  * @param ownName This host's name.
  * @param named Keys that the operator gave by name, beside those of the rules; null where none are kept.
- * @param tag Draws the opaque tag of each key's client; never made from the key, which members could then guess at.
+ * @param tag Draws what opaque tags are made of, one of each key's client; never made from the key, which members could then guess at.
  * @returns The gate.
  */
 export function createAccess(
@@ -97,6 +98,7 @@ export function createAccess(
     bytes: encoder.encode(key.reveal()),
     client: `key-${tag()}`,
   }));
+  const anonymousTag = createAnonymousTag(encoder.encode(tag() + tag()));
 
   function reach(request: Request): Reach {
     const header = request.headers.get("host") ?? new URL(request.url).host;
@@ -160,7 +162,7 @@ export function createAccess(
       return {
         kind: "known",
         scopes: USE,
-        client: `anonymous-${info.remoteHost}`,
+        client: await anonymousTag(info.remoteHost),
       };
     }
     return refuseCaller(

@@ -108,6 +108,7 @@ export function faultResponse(
     "cache-control": "no-store",
     ...headers,
   });
+  if (fault.decision !== null) all.set("x-covey-decision", fault.decision);
   if (row.status === 401) all.set("www-authenticate", "Bearer");
   // The official clients repeat every 5xx unless told that it is no use.
   if (row.status === 501) all.set("x-should-retry", "false");

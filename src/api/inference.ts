@@ -75,6 +75,10 @@ function explain(
   return problem === null ? thrown : new Fault(
     "model_not_found",
     `The model "${model}" cannot be used: ${problem}`,
-    { param: "model", cause: thrown },
+    {
+      param: "model",
+      cause: thrown,
+      ...(thrown.decision === null ? {} : { decision: thrown.decision }),
+    },
   );
 }

@@ -1,3 +1,5 @@
+import type { DecisionId } from "./identifier.ts";
+
 /** Every way in which a request can fail, in Covey's own words; `api` maps each to a status. */
 export type FaultCode =
   | "invalid_request"
@@ -35,6 +37,8 @@ export interface FaultDetail {
   readonly param?: string;
   /** When it makes sense to ask again. */
   readonly retryAfterMs?: number;
+  /** The placement decision it came of. */
+  readonly decision?: DecisionId;
   /** What lies behind it, for the log alone. */
   readonly cause?: unknown;
 }
@@ -54,6 +58,8 @@ export class Fault extends Error {
   readonly param: string | null;
   /** When it makes sense to ask again, or null. */
   readonly retryAfterMs: number | null;
+  /** The placement decision it came of, or null. */
+  readonly decision: DecisionId | null;
 
   /**
    * Make a fault.
@@ -71,7 +77,25 @@ export class Fault extends Error {
     this.origin = detail.origin ?? "covey";
     this.param = detail.param ?? null;
     this.retryAfterMs = detail.retryAfterMs ?? null;
+    this.decision = detail.decision ?? null;
   }
+}
+
+/**
+ * The same fault, told with the decision it came of.
+ *
+ * @param fault What went wrong.
+ * @param decision The decision, which can be asked for.
+ */
+export function faultOfDecision(fault: Fault, decision: DecisionId): Fault {
+  const { code, message, origin, param, retryAfterMs, cause } = fault;
+  return new Fault(code, message, {
+    origin,
+    decision,
+    ...(param === null ? {} : { param }),
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   type DecisionRecord,
   type Engine,
   Fault,
+  faultOfDecision,
   type InferenceRequest,
   type Log,
   type Machine,
@@ -164,10 +165,23 @@ class EngineRouter implements OwnedRouter {
     if (this.#isClosed) throw shuttingDown();
     const chain = await this.#chainOf(request);
     const run = new RequestRun(this.#context, request, chain);
-    const plan = run.divide();
-    if (plan !== null) {
-      return await this.#routeParts(run, request, plan, signal);
+    try {
+      const plan = run.divide();
+      return plan === null
+        ? await this.#routeWhole(run, request, signal)
+        : await this.#routeParts(run, request, plan, signal);
+    } catch (thrown) {
+      throw thrown instanceof Fault && this.#decisions.get(run.id) !== undefined
+        ? faultOfDecision(thrown, run.id)
+        : thrown;
     }
+  }
+
+  async #routeWhole(
+    run: RequestRun,
+    request: InferenceRequest,
+    signal: AbortSignal,
+  ): Promise<RoutedAnswer> {
     const continuation = isResumable(request)
       ? new Continuation(stopsOf(request))
       : null;

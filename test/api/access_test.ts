@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EVERY_NETWORK, Secret } from "../../src/domain/mod.ts";
 import type { AccessRules } from "../../src/api/mod.ts";
+import { createAnonymousTag } from "../../src/api/anonymous_tag.ts";
 import { parseHost } from "../../src/api/host_name.ts";
 import {
   apiUnderTest,
@@ -178,6 +179,30 @@ Deno.test("handle knows its keys under both headers and no others", async () => 
   assert.equal(one, same);
   assert.notEqual(one, other);
   assert.ok(!`${one}${other}`.includes(KEY));
+});
+
+Deno.test("callers without a key are told apart by a tag that says nothing of their address", async () => {
+  const tags = async () => {
+    const { api, router } = gate({ allowAnonymous: EVERY_NETWORK });
+    for (const remoteHost of ["192.0.2.7", "192.0.2.7", "192.0.2.8"]) {
+      const response = await api.handle(
+        post("/v1/chat/completions", CHAT),
+        { ...LAN, remoteHost },
+      );
+      await response.body?.cancel();
+    }
+    return router.requests.map(({ client }) => client);
+  };
+  const [one, same, other] = await tags();
+  assert.match(one ?? "", /^anonymous-[0-9a-f]{24}$/);
+  assert.equal(one, same);
+  assert.notEqual(one, other);
+});
+
+Deno.test("the tag of an address is another one in each process", async () => {
+  const tagOf = createAnonymousTag(new Uint8Array([1]));
+  const other = createAnonymousTag(new Uint8Array([2]));
+  assert.notEqual(await tagOf("192.0.2.7"), await other("192.0.2.7"));
 });
 
 Deno.test("handle asks no key where none is set and strangers may call, nor for health", async () => {

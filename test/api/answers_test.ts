@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Fault, type FaultCode } from "../../src/domain/mod.ts";
+import {
+  type DecisionId,
+  Fault,
+  type FaultCode,
+} from "../../src/domain/mod.ts";
 import { retryAfterOf } from "../../src/api/openai/engine_error.ts";
 import { renameInEvents } from "../../src/api/openai/model_name.ts";
 import {
@@ -225,7 +229,9 @@ Deno.test("GGF-03 handle says why a model is missing when its file is broken", a
     problemWith: (model) => model === "cut" ? "The file is truncated" : null,
   });
   router.answer = () => {
-    throw new Fault("model_not_found", "said to the caller");
+    throw new Fault("model_not_found", "said to the caller", {
+      decision: "decision-9" as DecisionId,
+    });
   };
   for (
     const [model, message] of [
@@ -235,6 +241,7 @@ Deno.test("GGF-03 handle says why a model is missing when its file is broken", a
   ) {
     const response = await api.handle(post(PATH, { ...CHAT, model }), LOOPBACK);
     assert.equal(response.status, 404);
+    assert.equal(response.headers.get("x-covey-decision"), "decision-9");
     assert.equal((await errorOf(response)).message, message);
   }
 });

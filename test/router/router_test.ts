@@ -3,6 +3,7 @@ import {
   type Attempt,
   type Engine,
   type EngineView,
+  type Fault,
   parseDecisionId,
   type StartResult,
 } from "../../src/domain/mod.ts";
@@ -237,7 +238,12 @@ Deno.test("route answers with a fault and keeps the decision when there is no ca
   const { router, metrics } = setUpRouter(() => answering("x"));
   await assert.rejects(
     router.route(chatRequest({ model: "nothing" }), NEVER),
-    { code: "model_not_found" },
+    (fault: Fault) => {
+      assert.equal(fault.code, "model_not_found");
+      assert(fault.decision !== null);
+      assert.equal(router.decision(fault.decision)?.chosen, null);
+      return true;
+    },
   );
   await assert.rejects(
     router.route(chatRequest({ capability: "embedding" }), NEVER),
