@@ -104,6 +104,52 @@ export class LanHost {
   }
 
   /**
+   * Put a delay line between this host and the switch.
+   *
+   * @param delayMs One way.
+   * @param jitterMs How far a frame's own delay may stray from that.
+   * @returns Disposing it ends the line, and with it the connection.
+   */
+  async delay(delayMs: number, jitterMs: number): Promise<AsyncDisposable> {
+    const [port, near, far] = ["p", "w", "x"].map((one) =>
+      `${one}${this.number}`
+    );
+    await this.#switch(
+      `link set ${port} nomaster`,
+      `link add ${near} type veth peer name ${far}`,
+      `link set ${near} up`,
+      `link set ${far} master br0`,
+      `link set ${far} up`,
+    );
+    // Frames that leave the kernel have to be whole, with their checksums.
+    const whole = ["tx", "tso", "gso", "gro"].flatMap((one) => [one, "off"]);
+    await this.run("ethtool", "-K", "e0", ...whole);
+    const onSwitch = ["ip", "netns", "exec", this.switchNamespace];
+    for (const one of [port, near, far]) {
+      await runProgram([...onSwitch, "ethtool", "-K", one ?? "", ...whole]);
+    }
+    const [program = "", ...args] = [
+      ...[...onSwitch, "python3", `${import.meta.dirname}/delay_line.py`],
+      ...[port ?? "", near ?? "", String(delayMs), String(jitterMs)],
+    ];
+    const child = new Deno.Command(program, {
+      args,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const said = child.stdout.getReader();
+    await said.read();
+    return {
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGTERM");
+        await child.status;
+        await said.cancel();
+      },
+    };
+  }
+
+  /**
    * Read something of an HTTP server from inside this host.
    *
    * @returns Its body, or undefined when there was no good answer within 2 s.

@@ -127,3 +127,24 @@ lanTest(
     await membersBecome("the two meet", nodes, areHealthy(2), 20_000);
   },
 );
+
+lanTest(
+  "a LAN that is slow and uneven has a whole cluster",
+  ["ethtool", "python3"],
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const lan = stack.use(await TestLan.open(2));
+    // All that send to a delay line need whole frames too.
+    await lan.host(1).run(
+      ...["ethtool", "-K", "e0", "tx", "off", "tso", "off", "gso", "off"],
+    );
+    stack.use(await lan.host(2).delay(40, 5));
+    const folder = await makeFolder(stack);
+    const nodes = await Promise.all(
+      lan.hosts.map(async (host) =>
+        stack.use(await startLanNode(host, { folder }))
+      ),
+    );
+    await membersBecome("the two meet", nodes, areHealthy(2), 20_000);
+  },
+);

@@ -10,6 +10,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "avahi-daemon": "avahi-daemon",
   "avahi-publish": "avahi-utils",
   curl: "curl",
+  ethtool: "ethtool",
+  python3: "python3",
   "dbus-daemon": "dbus",
   ip: "iproute2",
   nft: "nftables",
