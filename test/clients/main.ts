@@ -9,7 +9,7 @@ import { ANTHROPIC } from "./anthropic_client.ts";
 import type { Client, Target } from "./client_case.ts";
 import { COLUMNS, type Outcome, runClient } from "./client_run.ts";
 import { LANGCHAIN } from "./langchain_client.ts";
-import { startPair } from "./node_pair.ts";
+import { startPair, UPSTREAM_MODELS } from "./node_pair.ts";
 import { OLLAMA } from "./ollama_client.ts";
 import { OPENAI_CHAT, OPENAI_RESPONSES } from "./openai_client.ts";
 
@@ -47,6 +47,11 @@ const targets: readonly (readonly [string, Target])[] = [
     chatModel: "sim-chat",
     embeddingModel: "sim-embed",
   }],
+  ["fake Ollama", {
+    base: `${anna.url}/node/anna`,
+    ...UPSTREAM_MODELS.ollama,
+  }],
+  ["fake vLLM", { base: `${anna.url}/node/anna`, ...UPSTREAM_MODELS.vllm }],
   ["second member", { base: `${anna.url}/node/ben`, ...tiny }],
 ];
 

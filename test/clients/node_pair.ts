@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { startFakeOllama } from "../fakes/fake_ollama.ts";
+import { startFakeVllm } from "../fakes/fake_vllm.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 
 /** Two nodes of one cluster, on this machine. */
@@ -8,6 +10,15 @@ export interface NodePair extends AsyncDisposable {
   readonly anna: NodeProcess;
   readonly ben: NodeProcess;
 }
+
+/** Names of models in fake servers, which anna has as upstreams. */
+export const UPSTREAM_MODELS = {
+  ollama: {
+    chatModel: "fake-ollama:latest",
+    embeddingModel: "fake-nomic:latest",
+  },
+  vllm: { chatModel: "fake/vllm", embeddingModel: "fake/bge-m3" },
+} as const;
 
 const MODEL = {
   loadMs: 0,
@@ -43,7 +54,18 @@ export async function startPair(): Promise<NodePair> {
   const models = join(folder, "models");
   await writeCoveyTiny(models);
   const secret = crypto.randomUUID();
-  const start = async (name: string) =>
+  const { ollama, vllm } = UPSTREAM_MODELS;
+  const fakeOllama = stack.use(startFakeOllama([
+    {
+      name: ollama.chatModel,
+      capabilities: ["completion", "tools"],
+    },
+    { name: ollama.embeddingModel, capabilities: ["embedding"] },
+  ]));
+  const fakeVllm = stack.use(
+    startFakeVllm([vllm.chatModel, vllm.embeddingModel]),
+  );
+  const start = async (name: string, upstreams: string) =>
     stack.use(
       await startNode({
         name,
@@ -57,11 +79,15 @@ export async function startPair(): Promise<NodePair> {
           COVEY_MDNS_INTERFACES: "127.0.0.1",
           COVEY_MODELS_DIR: models,
           COVEY_PORT: "0",
+          COVEY_UPSTREAMS: upstreams,
         },
       }),
     );
-  const anna = await start("anna");
-  const ben = await start("ben");
+  const anna = await start(
+    "anna",
+    `box=ollama:${fakeOllama.url},gpu=vllm:${fakeVllm.url}`,
+  );
+  const ben = await start("ben", "off");
   await membersSeen([anna.url, ben.url], 2, 20_000);
   const running = stack.move();
   return {

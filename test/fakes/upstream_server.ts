@@ -61,8 +61,9 @@ function failed(error: unknown): Response {
 }
 
 /**
- * What an OpenAI route of a fake server answers: numbered words, a tool call
- * where the last message is no tool's answer and a tool is offered, floats.
+ * What an OpenAI route of a fake server answers: two words, or the smallest
+ * value of a schema; a call where a tool is offered and the last message is no
+ * tool's answer, or one is demanded; words without end where very many may come; floats alone.
  *
  * @param call The call.
  * @returns undefined for a route that it does not have.
@@ -89,22 +90,54 @@ export function openAiAnswer(call: RecordedCall): Response | undefined {
 }
 
 const USAGE = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
+/** An answer of more tokens takes its time, so that a caller can leave it. */
+const LONG_ANSWER = 1_000;
+const LONG_PIECE_MS = 10;
+const DIMENSIONS = [0.25, -1, 0, 0.5, 2, -0.125, 8];
+
+/** The smallest value that a schema allows. */
+// deno-lint-ignore no-explicit-any
+function valueOf(schema: any): unknown {
+  if (Array.isArray(schema?.enum)) return schema.enum[0];
+  switch (schema?.type) {
+    case "object":
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {}).map((
+          [name, inner],
+        ) => [name, valueOf(inner)]),
+      );
+    case "array":
+      return [];
+    case "boolean":
+      return true;
+    case "integer":
+    case "number":
+      return 1;
+    default:
+      return "text";
+  }
+}
 
 // deno-lint-ignore no-explicit-any
 function toolCallFor(body: any): readonly unknown[] | null {
-  const tool = body.tools?.[0]?.function?.name;
-  const isAnswered = body.messages?.at(-1)?.role === "tool";
+  const tool = body.tools?.[0]?.function;
+  const isAnswered = body.tool_choice !== "required" &&
+    body.messages?.at(-1)?.role === "tool";
   return tool === undefined || isAnswered ? null : [{
     index: 0,
     id: "call_1",
     type: "function",
-    function: { name: tool, arguments: '{"city":"Berlin"}' },
+    function: {
+      name: tool.name,
+      arguments: JSON.stringify(valueOf(tool.parameters)),
+    },
   }];
 }
 
 // deno-lint-ignore no-explicit-any
 function textFor(body: any): string {
-  return body.response_format === undefined ? "one two" : '{"city":"Berlin"}';
+  const schema = body.response_format?.json_schema?.schema;
+  return schema === undefined ? "one two" : JSON.stringify(valueOf(schema));
 }
 
 // deno-lint-ignore no-explicit-any
@@ -137,8 +170,16 @@ function chatStream(body: any): Response {
     model: body.model,
     choices: [{ index: 0, delta, finish_reason: reason }],
   });
-  const chunks = [
-    chunk({ role: "assistant", content: "" }),
+  const line = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`;
+  const first = line(chunk({ role: "assistant", content: "" }));
+  const most = body.max_completion_tokens ?? body.max_tokens ?? 0;
+  const headers = { "content-type": "text/event-stream" };
+  if (most > LONG_ANSWER) {
+    return new Response(endless(first, line(chunk({ content: "on " }))), {
+      headers,
+    });
+  }
+  const events = [
     ...(calls === null
       ? textFor(body).split(/(?= )/).map((content) => chunk({ content }))
       : [chunk({ tool_calls: calls })]),
@@ -147,9 +188,23 @@ function chatStream(body: any): Response {
       ? [{ ...chunk({}), choices: [], usage: USAGE }]
       : []),
   ];
-  const events = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`);
-  return new Response([...events, "data: [DONE]\n\n"].join(""), {
-    headers: { "content-type": "text/event-stream" },
+  const text = [first, ...events.map(line), "data: [DONE]\n\n"].join("");
+  return new Response(text, { headers });
+}
+
+/** A stream that goes on until its reader leaves. */
+function endless(first: string, again: string): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(encoder.encode(first));
+      timer = setInterval(
+        () => controller.enqueue(encoder.encode(again)),
+        LONG_PIECE_MS,
+      );
+    },
+    cancel: () => clearInterval(timer),
   });
 }
 
@@ -162,7 +217,7 @@ function embeddings(body: any): Response {
     data: inputs.map((_: unknown, index: number) => ({
       object: "embedding",
       index,
-      embedding: [index + 0.5, 0.25, -1],
+      embedding: [index + 0.5, ...DIMENSIONS],
     })),
     usage: { prompt_tokens: inputs.length, total_tokens: inputs.length },
   });
