@@ -29,6 +29,7 @@ import {
   type Upstreams,
 } from "./engines/upstream/upstreams.ts";
 import { createModelStore } from "./models/model_store.ts";
+import { createImports } from "./models/import/imports.ts";
 import { PIECE_BYTES } from "./models/pull/file_download.ts";
 import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
@@ -298,6 +299,12 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     access: config,
     models: store,
     pulls,
+    imports: createImports({
+      files,
+      log: log.child("import"),
+      store,
+      modelsDir: config.modelsDir,
+    }),
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,

@@ -4,6 +4,7 @@ import type {
   MemberView,
   Metrics,
   ModelCare,
+  ModelImports,
   ModelInventory,
   ModelPulls,
   NodeId,
@@ -42,6 +43,8 @@ export interface ApiOptions {
   readonly problemWith?: (model: string) => string | null;
   /** The models that lie here, for who may care for them; absent where there is no models folder. */
   readonly models?: ModelInventory & ModelCare;
+  /** Takes models over from other programs; absent where none can be. */
+  readonly imports?: ModelImports;
   /** Models that are being fetched; absent where none can be. */
   readonly pulls?: ModelPulls;
   readonly access: AccessRules;

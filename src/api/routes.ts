@@ -6,6 +6,7 @@ import type { Dialect } from "./errors.ts";
 import { createFleetRoutes } from "./fleet/fleet_routes.ts";
 import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
+import { createImportRoutes } from "./import_routes.ts";
 import { createKeyRoutes } from "./key_routes.ts";
 import { createModelRoutes } from "./model_routes.ts";
 import { createPullRoutes } from "./pull_routes.ts";
@@ -102,6 +103,7 @@ export function createRoutes(
     ...createKeyRoutes(options),
     ...createModelRoutes(options),
     ...createPullRoutes(options),
+    ...createImportRoutes(options),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
   ];

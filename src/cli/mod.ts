@@ -5,6 +5,7 @@
  */
 import type { Command } from "./command.ts";
 import { explainCommand } from "./explain.ts";
+import { importCommand } from "./import.ts";
 import { membersCommand } from "./members.ts";
 import { modelsCommand } from "./models.ts";
 import { psCommand } from "./ps.ts";
@@ -45,6 +46,7 @@ export const COMMANDS: readonly Command[] = [
   membersCommand,
   modelsCommand,
   pullCommand,
+  importCommand,
   rmCommand,
   psCommand,
   explainCommand,

@@ -18,7 +18,6 @@ const PLANNED: readonly string[] = [
   "drain",
   "engine",
   "fit",
-  "import",
   "invite",
   "join",
   "leave",

@@ -100,6 +100,7 @@ export type {
   ModelWeights,
 } from "./model.ts";
 export type { ModelCare, ModelCheck } from "./model_care.ts";
+export type { ImportOutcome, ModelImports } from "./model_imports.ts";
 export type {
   ModelPulls,
   PullOutcome,

@@ -132,6 +132,26 @@ export function createDenoFiles(suffix: () => string): Files {
         return null;
       }),
     rename: (from, to) => attempt("rename", from, () => Deno.rename(from, to)),
+    link: (from, to) =>
+      attempt("link", to, async () => {
+        const source = await Deno.realPath(from);
+        try {
+          await Deno.link(source, to);
+          return "linked";
+        } catch (error) {
+          if (error instanceof Deno.errors.AlreadyExists) throw error;
+        }
+        // Another disk, or a file system without links.
+        const temporary = `${to}.${suffix()}.tmp`;
+        try {
+          await Deno.copyFile(source, temporary);
+          await Deno.rename(temporary, to);
+          return "copied";
+        } catch (error) {
+          await Deno.remove(temporary).catch(() => {});
+          throw error;
+        }
+      }),
     remove: (path) =>
       attempt("remove", path, async () => {
         try {

@@ -127,6 +127,51 @@ export interface Files {
   lock(path: string): Promise<Disposable | null>;
   /** Give a file another path, replacing what is there. */
   rename(from: string, to: string): Promise<void>;
+  /**
+   * Give a file, links followed, a second path, at which nothing may be: as
+   * another name for the same bytes where the file system can, else as a copy.
+   */
+  link(from: string, to: string): Promise<"linked" | "copied">;
   /** Remove a file or folder with all in it; one that is not there is no error. */
   remove(path: string): Promise<void>;
+}
+
+/**
+ * Say of a denied operation which folder keeps its path from being reached,
+ * and whom: a message about the path alone sends people to look at a folder
+ * that is in order.
+ *
+ * @param files The file system.
+ * @param error What failed; anything but a denial keeps its own message.
+ * @param userId Number of the user that this process runs as, or null.
+ * @returns The message, without a full stop.
+ */
+export async function explainDenial(
+  files: Files,
+  { message, path, problem }: FileError,
+  userId: number | null,
+): Promise<string> {
+  if (problem !== "denied") return message;
+  const closed = await findClosed(files, path);
+  const where = closed === null ? "" : ` in "${closed}"`;
+  return `${message}${where}${userId === null ? "" : ` (user ${userId})`}`;
+}
+
+/** The uppermost folder that may not be entered, or null where all above the path may. */
+async function findClosed(
+  files: Files,
+  path: string,
+): Promise<string | null> {
+  let folder = "";
+  for (const part of path.split("/").filter((part) => part !== "")) {
+    const next = `${folder}/${part}`;
+    try {
+      await files.stat(next);
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      return error.problem === "denied" ? folder || "/" : null;
+    }
+    folder = next;
+  }
+  return null;
 }

@@ -145,6 +145,22 @@ export class MemoryFiles implements Files {
     this.#files.set(to, content);
   }
 
+  /** See `Files`; there are no shared bytes here, which nobody can tell. */
+  // deno-lint-ignore require-await
+  async link(from: string, to: string): Promise<"linked" | "copied"> {
+    if (this.failWrites !== null) {
+      throw new FileError(this.failWrites, to, "link", undefined);
+    }
+    const content = this.#files.get(from);
+    if (content === undefined) throw missing("link", from);
+    if (!this.#folders.has(parentOf(to))) throw missing("link", to);
+    if (this.#files.has(to)) {
+      throw new FileError("exists", to, "link", undefined);
+    }
+    this.#files.set(to, content);
+    return "linked";
+  }
+
   // deno-lint-ignore require-await
   async lock(path: string): Promise<Disposable | null> {
     if (this.#locks.has(path)) return null;

@@ -149,3 +149,20 @@ Deno.test("pull hands over source, revision and limit, and says whether the dige
     assert.equal((await run(["pull", ...wrong], {})).code, 2, wrong.join(" "));
   }
 });
+
+Deno.test("import says what was linked, copied and left out", async () => {
+  const { code, out, sent } = await run(["import", "/srv/ollama"], {
+    "POST /covey/imports": answered({
+      status: "success",
+      imported: [
+        { model: "a", shared: true },
+        { model: "b", shared: false },
+      ],
+      skipped: [{ model: "c", reason: "It is no file" }],
+    }),
+  });
+  assert.deepEqual([code, out], [0, [
+    "a: linked\nb: copied\nc: left out, It is no file",
+  ]]);
+  assert.deepEqual(sent.map(({ body }) => body), [{ folder: "/srv/ollama" }]);
+});

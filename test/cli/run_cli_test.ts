@@ -56,7 +56,7 @@ Deno.test("runCli runs a command by name or alias and returns its code", async (
 });
 
 Deno.test("runCli says by name what is not built yet", async () => {
-  for (const name of ["import", "doctor", "service"]) {
+  for (const name of ["upgrade", "doctor", "service"]) {
     const { code, err } = await run(name);
     assert.equal(code, 1);
     assert.equal(err, `covey ${name} is not part of this build yet`);

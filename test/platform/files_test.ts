@@ -142,3 +142,26 @@ contract(
     assert.deepEqual([...await files.readBytes(path)], [1, 2, 3, 4, 9]);
   },
 );
+
+contract(
+  "gives a file a second path that outlives the first, over nothing",
+  async (files, folder) => {
+    await files.writeAtomic(`${folder}/one`, "1", 0o600);
+    assert.equal(await files.link(`${folder}/one`, `${folder}/two`), "linked");
+    await files.remove(`${folder}/one`);
+    assert.equal(await files.readText(`${folder}/two`), "1");
+    await files.writeAtomic(`${folder}/one`, "new", 0o600);
+    for (
+      const [from, to, problem] of [
+        ["one", "two", "exists"],
+        ["none", "three", "missing"],
+      ] as const
+    ) {
+      await assert.rejects(
+        files.link(`${folder}/${from}`, `${folder}/${to}`),
+        (error) => error instanceof FileError && error.problem === problem,
+      );
+    }
+    assert.equal(await files.readText(`${folder}/two`), "1");
+  },
+);

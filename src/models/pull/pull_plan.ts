@@ -5,7 +5,7 @@ import type { RemoteFile } from "./file_download.ts";
 import { parseHubListing } from "./hub_listing.ts";
 import type { HubHttp } from "./hub_http.ts";
 import type { PullSource } from "./pull_source.ts";
-import { isSafeName } from "./safe_name.ts";
+import { isSafeName } from "../safe_name.ts";
 
 /** A file to fetch, and where it is to lie. */
 export interface PlannedFile extends RemoteFile {

@@ -1,5 +1,5 @@
 import { Fault, type PullRequest } from "../../domain/mod.ts";
-import { isSafeName } from "./safe_name.ts";
+import { isSafeName } from "../safe_name.ts";
 
 /** Where a model is pulled from. */
 export type PullSource =

@@ -1,0 +1,66 @@
+import { Fault } from "../domain/mod.ts";
+import { checkContentType } from "./admin_json.ts";
+import { type BodyBounds, readBody } from "./body.ts";
+import type { ApiOptions } from "./context.ts";
+import { parseJsonObject } from "./json_body.ts";
+import { progressResponse } from "./progress_lines.ts";
+import type { Route } from "./route_table.ts";
+import type { RouteTarget } from "./route_target.ts";
+
+/** Room for a path. */
+const BOUNDS: BodyBounds = {
+  limitBytes: 16 * 1024,
+  idleMs: 10_000,
+  totalMs: 20_000,
+};
+/** Where files must be copied it takes long, and a client is to know that it goes on. */
+const TELL_EVERY_MS = 10_000;
+
+/**
+ * The route by which an operator has models of other programs taken over. It
+ * wants the scope `admin`.
+ *
+ * @param options What the API is built from.
+ * @returns Rows for the table of routes; none where nothing can be taken over.
+ */
+export function createImportRoutes(
+  options: Pick<ApiOptions, "clock" | "imports" | "log">,
+): readonly Route<RouteTarget>[] {
+  const { clock, imports, log } = options;
+  if (imports === undefined) return [];
+  return [{
+    method: "POST",
+    pattern: "/covey/imports",
+    target: {
+      scope: "admin",
+      async handle({ request, signal }) {
+        checkContentType(request);
+        const bytes = await readBody(request, BOUNDS, clock);
+        const { folder } = parseJsonObject(bytes);
+        if (typeof folder !== "string") {
+          throw new Fault(
+            "invalid_request",
+            'An import wants {"folder": absolute path}',
+            { param: "folder" },
+          );
+        }
+        return progressResponse(
+          async (tell, ends) => {
+            using _beat = clock.every(
+              TELL_EVERY_MS,
+              () => tell({ status: "importing" }),
+            );
+            const done = await imports.importFolder(folder, ends);
+            return {
+              status: "success",
+              imported: done.imported.map((one) => ({ ...one })),
+              skipped: done.skipped.map((one) => ({ ...one })),
+            };
+          },
+          signal,
+          log,
+        );
+      },
+    },
+  }];
+}

@@ -1,0 +1,132 @@
+import {
+  Fault,
+  type ImportOutcome,
+  type Log,
+  type ModelImports,
+} from "../../domain/mod.ts";
+import { FileError, type Files } from "../../platform/mod.ts";
+import { inspectFile } from "../model_inspection.ts";
+import type { ModelStore } from "../model_store.ts";
+import { isSafeName } from "../safe_name.ts";
+import { storageFault } from "../storage_fault.ts";
+import { findModels, type FoundModel } from "./find_models.ts";
+
+const FOLDER = "imported";
+const FOLDER_MODE = 0o755;
+
+/** What imports need. */
+export interface ImportsOptions {
+  readonly files: Files;
+  readonly log: Log;
+  readonly store: Pick<ModelStore, "list" | "refresh">;
+  readonly modelsDir: string;
+}
+
+/**
+ * Make the way in for models of other programs: their files are linked into the
+ * models folder, and copied only where the file system can not link them.
+ *
+ * @param options What it needs.
+ */
+export function createImports(options: ImportsOptions): ModelImports {
+  const { files, log, modelsDir, store } = options;
+  return {
+    async importFolder(folder, signal) {
+      checkFolder(folder, modelsDir);
+      const imported: { model: string; shared: boolean }[] = [];
+      const skipped: { model: string; reason: string }[] = [];
+      try {
+        const found = await findModels(files, folder, signal);
+        const target = await makeTarget(files, modelsDir);
+        const taken = new Set(store.list().map(({ name }) => name));
+        for (const model of found) {
+          signal.throwIfAborted();
+          const reason = taken.has(model.name)
+            ? "A model of that name lies here already"
+            : await whyNot(files, model);
+          if (reason !== null) {
+            skipped.push({ model: model.name, reason });
+            continue;
+          }
+          taken.add(model.name);
+          const shared = await take(files, model, target);
+          imported.push({ model: model.name, shared });
+          log.info("Imported a model", { model: model.name, shared });
+        }
+      } catch (error) {
+        throw storageFault(error, "import the folder");
+      } finally {
+        await store.refresh();
+      }
+      return { imported, skipped } satisfies ImportOutcome;
+    },
+  };
+}
+
+function checkFolder(folder: string, modelsDir: string): void {
+  const bad = !folder.startsWith("/") || folder.includes("\0")
+    ? "Give the absolute path of a folder on this machine"
+    : `${folder}/`.startsWith(`${modelsDir}/`)
+    ? "What lies in the models folder is offered already"
+    : null;
+  if (bad !== null) {
+    throw new Fault("invalid_request", bad, { param: "folder" });
+  }
+}
+
+/** A link in its place would lead models out of the models folder. */
+async function makeTarget(files: Files, modelsDir: string): Promise<string> {
+  const target = `${modelsDir}/${FOLDER}`;
+  await files.makeFolder(target, FOLDER_MODE);
+  const entry = (await files.list(modelsDir)).find(({ name }) =>
+    name === FOLDER
+  );
+  if (entry?.kind === "folder") return target;
+  throw new Fault(
+    "storage_failed",
+    `"${FOLDER}" in the models folder is no folder: move it away`,
+  );
+}
+
+async function whyNot(
+  files: Files,
+  model: FoundModel,
+): Promise<string | null> {
+  for (const { name, path } of model.files) {
+    if (!isSafeName(name)) return "Its name is unsafe here";
+    try {
+      const { kind, sizeBytes } = await files.stat(path);
+      if (kind !== "file") return "It is no file";
+      const found = await inspectFile(files, path, sizeBytes);
+      if (found.kind === "unsound") return found.reason;
+      if (found.header.architecture === "clip") {
+        return "It is the vision part of another model";
+      }
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      return "Its file can not be read";
+    }
+  }
+  return null;
+}
+
+/** Put a model's files into the models folder, all or none; the first one last. */
+async function take(
+  files: Files,
+  model: FoundModel,
+  target: string,
+): Promise<boolean> {
+  const placed: string[] = [];
+  let shared = true;
+  try {
+    for (const { name, path } of model.files.toReversed()) {
+      const to = `${target}/${name}`;
+      if (await files.link(path, to) === "copied") shared = false;
+      placed.push(to);
+    }
+    return shared;
+  } catch (error) {
+    for (const path of placed) await files.remove(path);
+    throw error;
+  }
+}
