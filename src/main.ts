@@ -25,6 +25,7 @@ import {
   createDenoProcesses,
   createSystemClock,
   createSystemEntropy,
+  explainDenial,
   FileError,
   type Platform,
 } from "./platform/mod.ts";
@@ -174,6 +175,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         freeMemoryBytes: () => Deno.systemMemoryInfo().available,
         residentBytes: () => Deno.memoryUsage().rss,
         operatingSystem: operatingSystem(),
+        ...userId(),
         ...(extras.clusterCode === undefined
           ? {}
           : { clusterCode: extras.clusterCode }),
@@ -225,7 +227,13 @@ async function readConfig(
     if (!(error instanceof FileError)) throw error;
     // No file is the usual case; one that is there and unreadable is not.
     if (error.problem !== "missing") {
-      return { kind: "bad", variable: "covey.jsonc", line: error.message };
+      const said = await explainDenial(files, error, Deno.uid());
+      return {
+        kind: "bad",
+        variable: "covey.jsonc",
+        line: `${said}; let this user read it, or set COVEY_DATA_DIR`,
+        denied: error.problem === "denied",
+      };
     }
   }
   return await parseNodeConfig({
@@ -255,6 +263,11 @@ function selfCommand(mainModule: string): string[] {
     "--allow-write",
     mainModule,
   ];
+}
+
+function userId(): { readonly userId?: number } {
+  const userId = Deno.uid();
+  return userId === null ? {} : { userId };
 }
 
 function operatingSystem(): "linux" | "darwin" | "other" {

@@ -35,6 +35,7 @@ import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import {
+  explainDenial,
   FEWEST_DESCRIPTORS,
   FileError,
   type Platform,
@@ -75,6 +76,8 @@ export interface NodeOptions {
   freeMemoryBytes(): number;
   /** The operating system, for the sensors. */
   readonly operatingSystem: "linux" | "darwin" | "other";
+  /** Number of the user that this process runs as, for messages of what is denied to it. */
+  readonly userId?: number;
   /** Resident memory of this process, in bytes, for the metrics. */
   residentBytes(): number;
   /** Adds the cluster; without it a configured secret stops the start. */
@@ -392,7 +395,7 @@ async function checkDescriptors({ files }: Platform): Promise<void> {
 
 /** Make the data folder and read the node's id and its clients' keys in it. */
 async function openDataFolder(
-  { clusterCode, config, log, platform }: NodeOptions,
+  { clusterCode, config, log, platform, userId }: NodeOptions,
 ): Promise<
   {
     readonly id: NodeId;
@@ -425,8 +428,10 @@ async function openDataFolder(
     return { id, lock, clientKeys };
   } catch (error) {
     if (error instanceof FileError) {
+      const said = await explainDenial(files, error, userId ?? null);
       throw new StartError(
-        `${error.message}; set COVEY_DATA_DIR to a folder that this user can write`,
+        `${said}; set COVEY_DATA_DIR to a folder that this user can write`,
+        { cause: error, denied: error.problem === "denied" },
       );
     }
     if (error instanceof NodeIdError || error instanceof ClientKeysError) {

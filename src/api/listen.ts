@@ -19,6 +19,25 @@ import type { TlsIdentity } from "./tls_identity.ts";
 /** Why the node cannot start; the message is one line for the terminal. */
 export class StartError extends Error {
   override readonly name = "StartError";
+  /** Whether the system denied it to this user: starting again changes nothing. */
+  readonly denied: boolean;
+
+  /**
+   * Make an error.
+   *
+   * @param message One line for the terminal.
+   * @param options What lies behind it, and whether the system denied it.
+   */
+  constructor(
+    message: string,
+    options: { readonly cause?: unknown; readonly denied?: boolean } = {},
+  ) {
+    super(
+      message,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.denied = options.denied ?? false;
+  }
 }
 
 /** What the listeners are built from. */

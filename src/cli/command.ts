@@ -8,6 +8,8 @@ export const DONE = 0;
 export const FAILED = 1;
 /** Exit code of a command that was asked wrongly. */
 export const WRONG_USAGE = 2;
+/** Exit code of a node that the system denies its data folder (EX_NOPERM of sysexits.h): starting it again changes nothing. */
+export const DENIED = 77;
 
 /** What the running node answered to a command. */
 export type ApiReply =

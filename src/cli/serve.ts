@@ -1,5 +1,5 @@
 import type { NodeConfig } from "../config/mod.ts";
-import { type Command, DONE, FAILED, WRONG_USAGE } from "./command.ts";
+import { type Command, DENIED, DONE, FAILED, WRONG_USAGE } from "./command.ts";
 
 /** A node that serves. */
 export interface ServedNode extends AsyncDisposable {
@@ -22,12 +22,14 @@ export interface ServeEdge {
       /** The variable, or the flag that does not exist. */
       readonly variable: string;
       readonly line: string;
+      /** Whether the system denied it to this user; absent for no. */
+      readonly denied?: boolean;
     }
   >;
   /**
    * Start the node.
    *
-   * @throws {Error} One whose name is `StartError` carries a line for the terminal.
+   * @throws {Error} One whose name is `StartError` carries a line for the terminal, and in `denied` whether the system denied it.
    */
   start(config: NodeConfig, notices: readonly string[]): Promise<ServedNode>;
   /** Resolves when the process is asked to end. */
@@ -50,6 +52,7 @@ export function serveCommand(edge: ServeEdge): Command {
       const read = await edge.readConfig(flags);
       if (read.kind === "bad") {
         context.stderr(read.line);
+        if (read.denied) return DENIED;
         return read.variable.startsWith("--") ? WRONG_USAGE : FAILED;
       }
       let node: ServedNode;
@@ -60,7 +63,7 @@ export function serveCommand(edge: ServeEdge): Command {
           throw error;
         }
         context.stderr(error.message);
-        return FAILED;
+        return "denied" in error && error.denied === true ? DENIED : FAILED;
       }
       await using _running = node;
       for (const url of node.urls) {

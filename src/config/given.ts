@@ -16,6 +16,8 @@ export interface BadConfig {
   readonly variable: string;
   /** One line for the terminal. */
   readonly line: string;
+  /** Whether the system denied it to this user; absent for no. */
+  readonly denied?: boolean;
 }
 
 /** What one source (flags, environment, covey.jsonc) said. */

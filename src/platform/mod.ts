@@ -19,6 +19,7 @@ export {
   type FileProblem,
   type Files,
   type FileStat,
+  explainDenial,
   type OpenFile,
   type WritableFile,
 } from "./files.ts";

@@ -71,6 +71,34 @@ Deno.test("DLD-06 serve names the folder when the data folder can not be made", 
 
 Deno.test({
   name:
+    "DLD-06 serve ends with a code of its own, naming the folder that keeps it out, when its data folder is denied",
+  // Root enters every folder, unless it gives that power up.
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const parent = await Deno.makeTempDir({ prefix: "covey-e2e-closed-" });
+    try {
+      await Deno.chmod(parent, 0o000);
+      const { code, lines } = await failToStart(
+        { COVEY_DATA_DIR: join(parent, "inner", "data") },
+        Deno.uid() === 0
+          ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+          : [],
+      );
+      assert.equal(code, 77, lines.join("\n"));
+      assert.equal(lines.length, 1);
+      const [line = ""] = lines;
+      assert.ok(line.includes(`permission denied in "${parent}"`), line);
+      assert.ok(line.includes(`(user ${Deno.uid()})`), line);
+      assert.match(line, /COVEY_DATA_DIR/);
+    } finally {
+      await Deno.chmod(parent, 0o700);
+      await Deno.remove(parent, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name:
     "serve refuses to start with too few file descriptors, and says how to get more",
   // Only Linux tells the limit.
   ignore: Deno.build.os !== "linux",
