@@ -26,8 +26,8 @@ export type CatalogueAnswer =
   | { readonly kind: "listed"; readonly catalogue: Catalogue }
   | { readonly kind: "other"; readonly reason: string };
 
-/** More models than anybody has; what is beyond is left out. */
-export const MOST_MODELS = 2_000;
+/** More models than anybody has; what is beyond is left out, so that what peers are told stays small. */
+export const MOST_MODELS = 500;
 /** A chat model's features where the server does not say which it lacks: it refuses by itself. */
 export const ALL_CHAT_FEATURES: readonly ModelFeature[] = [
   "tools",

@@ -120,7 +120,13 @@ class FoundUpstreams implements Upstreams {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer[Symbol.dispose]();
     this.#closing.abort();
+    // A look may wait for an engine, and may have just found another one.
+    await this.#endEngines();
     await this.#looking;
+    await this.#endEngines();
+  }
+
+  async #endEngines(): Promise<void> {
     await Promise.all(
       [...this.#found.values()].map(({ engine }) =>
         engine[Symbol.asyncDispose]()
@@ -130,9 +136,6 @@ class FoundUpstreams implements Upstreams {
 
   async #lookAtAll(): Promise<void> {
     await Promise.all(this.#ports.map((port) => this.#lookAt(port)));
-    this.#engines = this.#ports.flatMap((port) =>
-      this.#found.get(port)?.engine ?? []
-    );
   }
 
   async #lookAt(port: number): Promise<void> {
@@ -146,6 +149,9 @@ class FoundUpstreams implements Upstreams {
     await found?.engine[Symbol.asyncDispose]();
     const engine = engineAt(this.#options, url, kind, this.#idFor(kind, port));
     this.#found.set(port, { kind, engine });
+    this.#engines = this.#ports.flatMap((one) =>
+      this.#found.get(one)?.engine ?? []
+    );
     await engine.refresh();
   }
 

@@ -5,6 +5,12 @@ import {
   openAiAnswer,
   startUpstreamServer,
 } from "../../fakes/upstream_server.ts";
+import { createOwnFetch } from "../../../src/engines/http_client.ts";
+import { createUpstreams } from "../../../src/engines/upstream/upstreams.ts";
+import { ManualClock } from "../../../src/platform/mod.ts";
+import { QuietLog } from "../../fakes/quiet_log.ts";
+import { nodeIdOf } from "../../fakes/scripted_engine.ts";
+import { eventually } from "../../../scripts/lab/eventually.ts";
 import { setUpUpstreams } from "./upstream_setup.ts";
 
 Deno.test("servers are found by what they answer, and come and go", async () => {
@@ -66,6 +72,32 @@ Deno.test("a server that answers 200 to everything is no Ollama and no llama-ser
   assert.deepEqual(setup.router.models().map(({ model }) => model), ["m"]);
   assert.match((await setup.ask()).text, /\[DONE\]/);
   assert.equal(server.callsOf("/v1/chat/completions").length, 1);
+});
+
+Deno.test("a server that hangs holds up neither the search for others nor its end", async () => {
+  const hanging = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const accepted = hanging.accept();
+  await using vllm = startFakeVllm();
+  using own = createOwnFetch();
+  const upstreams = createUpstreams({
+    named: null,
+    ports: [hanging.addr.port, vllm.port],
+    ownPorts: [],
+    takenIds: [],
+    node: nodeIdOf(1),
+    nodeName: "node-1",
+    clock: new ManualClock(),
+    log: new QuietLog(),
+    fetch: own.fetch,
+  });
+  const connection = await accepted;
+  await eventually(
+    "the other server is found",
+    () => Promise.resolve(upstreams.engines()[0]?.view().offers[0]),
+  );
+  await upstreams[Symbol.asyncDispose]();
+  connection.close();
+  hanging.close();
 });
 
 Deno.test("nodes of Covey, this one's port and what is no engine are left alone", async () => {
