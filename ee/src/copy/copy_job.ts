@@ -288,8 +288,9 @@ export class CopyJob {
               sources.set(name, source);
               source.learn(held);
               gather.offer(source);
-            } catch {
-              // Away, too busy to say, or without it: no source until it says so.
+            } catch (error) {
+              // One that does not answer in time may still be sending.
+              if (!(error instanceof NotHeldError)) return;
               gather.drop(name);
             }
           }),

@@ -186,9 +186,9 @@ export class Gather {
     let count: number;
     try {
       count = await source.fetch(chunk, lane, buffer, seat.life.signal);
-    } catch (error) {
+    } catch {
+      // Whether it is still a source is told by who offers it.
       seat.failed.add(chunk.index);
-      if (error instanceof NotHeldError) this.drop(source.name);
       return false;
     }
     const bytes = buffer.subarray(0, chunk.length);

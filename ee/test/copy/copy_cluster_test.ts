@@ -15,10 +15,11 @@ async function start(
   n: number,
   lan: FakeLan,
   files = new MemoryFiles(),
+  role: "node" | "controller" = "node",
 ): Promise<CopyNode> {
   const shelf = new MemoryShelf(files);
   await shelf.refresh();
-  return { node: new TestNode(n, lan, { files, models: shelf }), shelf };
+  return { node: new TestNode(n, lan, { files, models: shelf, role }), shelf };
 }
 
 function weights(seed: number, chunks: number): Uint8Array<ArrayBuffer> {
@@ -110,6 +111,89 @@ Deno.test("a node goes on with a copy after a restart and fetches only what is m
     bytes,
   );
   await assert.rejects(two.node.files.list(parts));
+});
+
+Deno.test("two receivers get a model whole although its source gives each chunk but once", async () => {
+  const lan = new FakeLan();
+  const bytes = weights(6, 6);
+  // A controller takes no seat, so that three nodes need no licence.
+  const one = await start(
+    1,
+    lan,
+    new MemoryFiles({ [`${MODELS}/m.gguf`]: bytes }),
+    "controller",
+  );
+  const given: number[] = [];
+  const readChunk = one.shelf.readChunk.bind(one.shelf);
+  one.shelf.readChunk = (name, file, chunk) => {
+    if (given.includes(chunk)) return Promise.resolve(null);
+    given.push(chunk);
+    return readChunk(name, file, chunk);
+  };
+  await using first = await one.node.cluster;
+  const two = await start(2, lan);
+  await using _second = await two.node.cluster;
+  await two.node.log.until("A member is healthy");
+  const three = await start(3, lan);
+  await using _third = await three.node.cluster;
+  while (
+    three.node.log.lines.filter(({ message }) =>
+      message === "A member is healthy"
+    ).length < 2
+  ) await three.node.log.next();
+  while (
+    one.node.log.lines.filter(({ message }) =>
+      message === "A member is healthy"
+    ).length < 2
+  ) await one.node.log.next();
+  await first.act("copy", { model: "m", to: ["node-2", "node-3"] }, SIGNAL);
+  await Promise.all([two, three].map(async ({ node, shelf }) => {
+    await node.log.until("A model was copied");
+    const path = shelf.list()[0]?.path ?? "";
+    assert.deepEqual(await node.files.readBytes(path), bytes);
+  }));
+  assert.deepEqual(given.sort(), [0, 1, 2, 3, 4, 5]);
+});
+
+Deno.test("a copy outlives the end of its source and fetches nothing twice that had come", async () => {
+  const lan = new FakeLan();
+  const bytes = weights(7, 10);
+  const files = new MemoryFiles({ [`${MODELS}/m.gguf`]: bytes });
+  const before = await start(1, lan, files);
+  const two = await start(2, lan);
+  let reads = 0;
+  const dead = Promise.withResolvers<null>();
+  const dies = Promise.withResolvers<void>();
+  const readChunk = before.shelf.readChunk.bind(before.shelf);
+  before.shelf.readChunk = (...place) => {
+    if (++reads <= 6) return readChunk(...place);
+    dies.resolve();
+    return dead.promise;
+  };
+  await using _second = await two.node.cluster;
+  {
+    await using first = await before.node.cluster;
+    await Promise.all([
+      before.node.log.until("A member is healthy"),
+      two.node.log.until("A member is healthy"),
+    ]);
+    await first.act("copy", { model: "m", to: ["node-2"] }, SIGNAL);
+    await dies.promise;
+    dead.resolve(null);
+  }
+  const after = await start(1, lan, files);
+  let readsAfter = 0;
+  const readAgain = after.shelf.readChunk.bind(after.shelf);
+  after.shelf.readChunk = (...place) => {
+    readsAfter++;
+    return readAgain(...place);
+  };
+  await using _first = await after.node.cluster;
+  await two.node.log.until("A model was copied");
+  const path = two.shelf.list()[0]?.path ?? "";
+  assert.deepEqual(await two.node.files.readBytes(path), bytes);
+  // What was read and not given, and what was on its way in the other lane.
+  assert.ok(readsAfter <= 5, `${readsAfter}`);
 });
 
 Deno.test("a source whose disk gives other bytes withdraws its copy, and the receiver accepts none of it", async () => {
