@@ -23,6 +23,7 @@ export async function digestFile(
   const { createHash } = await import("node:crypto");
   using file = await files.open(path);
   const whole = createHash("sha256");
+  const buffer = new Uint8Array(READ_BYTES);
   const chunks: string[] = [];
   let sizeBytes = 0;
   for (let ended = false; !ended;) {
@@ -31,12 +32,13 @@ export async function digestFile(
     let chunkBytes = 0;
     while (chunkBytes < CHUNK_BYTES) {
       signal.throwIfAborted();
-      const bytes = await file.read(sizeBytes, READ_BYTES);
+      const count = await file.readInto(sizeBytes, buffer);
+      const bytes = buffer.subarray(0, count);
       whole.update(bytes);
       chunk.update(bytes);
-      chunkBytes += bytes.length;
-      sizeBytes += bytes.length;
-      ended = bytes.length < READ_BYTES;
+      chunkBytes += count;
+      sizeBytes += count;
+      ended = count < READ_BYTES;
       if (ended) break;
     }
     if (chunkBytes > 0) chunks.push(chunk.digest("hex"));

@@ -15,7 +15,7 @@ export const LONGEST_HEADER_BYTES = 64 * 1024 * 1024;
  * the file. Reads are synchronous while `has` says so; `fill` brings more.
  */
 export class GgufCursor {
-  readonly #file: OpenFile;
+  readonly #file: Pick<OpenFile, "read">;
   readonly #sizeBytes: number;
   #view = new DataView(new ArrayBuffer(0));
   #windowAt = 0;
@@ -25,7 +25,7 @@ export class GgufCursor {
    * @param file The open file.
    * @param sizeBytes Its size.
    */
-  constructor(file: OpenFile, sizeBytes: number) {
+  constructor(file: Pick<OpenFile, "read">, sizeBytes: number) {
     this.#file = file;
     this.#sizeBytes = sizeBytes;
   }

@@ -61,7 +61,7 @@ export interface GgufHeader {
  * @throws {FileError} When it can not be read.
  */
 export async function readGgufHeader(
-  file: OpenFile,
+  file: Pick<OpenFile, "read">,
   sizeBytes: number,
 ): Promise<GgufHeader> {
   const cursor = new GgufCursor(file, sizeBytes);

@@ -74,19 +74,23 @@ export function createDenoFiles(suffix: () => string): Files {
     open: (path) =>
       attempt("open", path, async (): Promise<OpenFile> => {
         const file = await Deno.open(path, { read: true });
+        const readInto: OpenFile["readInto"] = (offset, buffer) =>
+          attempt("read", path, async () => {
+            await file.seek(offset, Deno.SeekMode.Start);
+            let filled = 0;
+            while (filled < buffer.length) {
+              const count = await file.read(buffer.subarray(filled));
+              if (count === null) break;
+              filled += count;
+            }
+            return filled;
+          });
         return {
-          read: (offset, length) =>
-            attempt("read", path, async () => {
-              const buffer = new Uint8Array(length);
-              await file.seek(offset, Deno.SeekMode.Start);
-              let filled = 0;
-              while (filled < length) {
-                const count = await file.read(buffer.subarray(filled));
-                if (count === null) break;
-                filled += count;
-              }
-              return buffer.subarray(0, filled);
-            }),
+          async read(offset, length) {
+            const buffer = new Uint8Array(length);
+            return buffer.subarray(0, await readInto(offset, buffer));
+          },
+          readInto,
           [Symbol.dispose]: () => file.close(),
         };
       }),

@@ -26,6 +26,13 @@ export interface OpenFile extends Disposable {
    * @returns As many bytes as there were, at most `length`; fewer only at the end.
    */
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * Read at an offset into memory that is there already, which for whole files
+   * is the way to leave no heap of buffers behind.
+   *
+   * @returns How many bytes there were; fewer than fit only at the end.
+   */
+  readInto(offset: number, buffer: Uint8Array<ArrayBuffer>): Promise<number>;
 }
 
 /** A file open for writing at any place; what is not written over stays. */

@@ -105,6 +105,12 @@ export class MemoryFiles implements Files {
       // deno-lint-ignore require-await
       read: async (offset: number, length: number) =>
         content.slice(offset, offset + length),
+      // deno-lint-ignore require-await
+      readInto: async (offset, buffer) => {
+        const bytes = content.subarray(offset, offset + buffer.length);
+        buffer.set(bytes);
+        return bytes.length;
+      },
       [Symbol.dispose]: () => {},
     };
   }

@@ -130,9 +130,15 @@ function publishedOf(hub: HubServer, bytes: Uint8Array): string {
   return hub.faults.publishedSha256 ?? sha256Of(bytes);
 }
 
-/** SHA-256 in hexadecimal. */
+const DIGESTS = new WeakMap<Uint8Array, string>();
+
+/** SHA-256 in hexadecimal, counted once for each array. */
 export function sha256Of(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  const known = DIGESTS.get(bytes);
+  if (known !== undefined) return known;
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  DIGESTS.set(bytes, digest);
+  return digest;
 }
 
 function send(
@@ -159,7 +165,7 @@ function send(
     });
   }
   const last = Math.min(Number(match[2]), bytes.length - 1);
-  return body(hub, bytes.slice(first, last + 1), 206, {
+  return body(hub, bytes.subarray(first, last + 1), 206, {
     etag,
     "content-range": `bytes ${first}-${last}/${bytes.length}`,
   });

@@ -48,6 +48,12 @@ contract(
     assert.equal(text.decode(await file.read(2, 3)), "cde");
     assert.equal(text.decode(await file.read(4, 10)), "ef");
     assert.equal((await file.read(99, 1)).length, 0);
+    const buffer = new Uint8Array(3);
+    assert.equal(await file.readInto(1, buffer), 3);
+    assert.equal(text.decode(buffer), "bcd");
+    assert.equal(await file.readInto(5, buffer), 1);
+    assert.equal(text.decode(buffer), "fcd");
+    assert.equal(await file.readInto(99, buffer), 0);
   },
 );
 
