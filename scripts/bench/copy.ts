@@ -59,6 +59,13 @@ async function residentMiB(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
+/** Processor time that a process has had, in seconds (Linux counts in 1/100). */
+async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 async function send(url: string, path: string, body?: unknown) {
   const response = await fetch(`${url}${path}`, {
     method: body === undefined ? "GET" : "POST",
@@ -96,10 +103,13 @@ async function follow(
   const startedMs = performance.now();
   const peakMiB = nodes.map(() => 0);
   const [watched] = nodes;
+  let looks = 0;
   const copy = await eventually("the copy comes so far", async () => {
     for (const [at, { pid }] of nodes.entries()) {
       peakMiB[at] = Math.max(peakMiB[at] ?? 0, await residentMiB(pid));
     }
+    // Asking costs both ends: memory is looked at more often.
+    if (++looks % 10 !== 0) return undefined;
     const copy = await newest(watched?.url ?? "");
     if (copy?.state === "failed") throw new Error(copy.message ?? "");
     return copy !== undefined && until(copy) ? copy : undefined;
@@ -119,9 +129,15 @@ const receiver = stack.use(await start("receiver"));
 
 const ends = [receiver, sender];
 const before = await Promise.all(ends.map(({ pid }) => residentMiB(pid)));
+const cpuBefore = await Promise.all(ends.map(({ pid }) => cpuSeconds(pid)));
 await begin(sender.url);
 const isDone = ({ state }: Copy) => state === "done";
 const { peakMiB, tookMs } = await follow(ends, isDone);
+const cpuAfter = await Promise.all(ends.map(({ pid }) => cpuSeconds(pid)));
+// What two cores that do nothing else would take: the slower end decides.
+const slowest = Math.max(
+  ...cpuAfter.map((after, at) => after - (cpuBefore[at] ?? 0)),
+);
 const growthMiB = peakMiB.map((peak, at) =>
   Math.round(peak - (before[at] ?? 0))
 );
@@ -145,6 +161,8 @@ console.log(JSON.stringify(
   {
     megabytes: sizeBytes / 1e6,
     megabytesPerSecond: Math.round(sizeBytes / 1000 / tookMs),
+    megabytesPerCpuSecond: Math.round(sizeBytes / 1e6 / slowest),
+    loadAverage: Deno.loadavg()[0],
     growthMiB: { receiver: growthMiB[0], sender: growthMiB[1] },
     killedAtBytes: killed.copy.doneBytes,
     doneAfterRestart: resumed.copy.doneBytes === sizeBytes,
