@@ -17,12 +17,12 @@ export type {
   EngineConfig,
   ListenAddress,
   NodeConfig,
+  ProviderConfig,
+  ProviderName,
   SimulatedFaults,
   SimulatedModelConfig,
+  UpstreamConfig,
+  UpstreamsConfig,
 } from "./src/config/mod.ts";
 export type { ClusterCode, ClusterFactory } from "./src/cluster_slot.ts";
-export {
-  createNode,
-  type Node,
-  type NodeOptions,
-} from "./src/node.ts";
+export { createNode, type Node, type NodeOptions } from "./src/node.ts";

@@ -16,9 +16,13 @@ export type {
   EngineConfig,
   ListenAddress,
   NodeConfig,
+  ProviderConfig,
+  ProviderName,
   SimulatedFaults,
   SimulatedModelConfig,
   TlsConfig,
+  UpstreamConfig,
+  UpstreamsConfig,
 } from "./node_config.ts";
 export {
   type ConfigResult,

@@ -9,6 +9,7 @@ import { startFakeVllm } from "../fakes/fake_vllm.ts";
 async function startInFrontOf(
   stack: AsyncDisposableStack,
   upstreams: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<NodeProcess> {
   const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
   stack.defer(() => Deno.remove(folder, { recursive: true }));
@@ -20,10 +21,15 @@ async function startInFrontOf(
         COVEY_ENGINE: "off",
         COVEY_PORT: "0",
         COVEY_UPSTREAMS: upstreams,
+        ...env,
       },
     }),
   );
 }
+
+const HAS_CLUSTER = await Deno.stat(
+  new URL("../../ee/main.ts", import.meta.url),
+).then(() => true, () => false);
 
 async function modelsOf(url: string): Promise<readonly string[]> {
   const { data } = await (await fetch(`${url}/v1/models`)).json();
@@ -88,6 +94,40 @@ Deno.test("a node serves what Ollama and vLLM have, and dead servers neither del
   );
   const { workers } = await (await fetch(`${node.url}/fleet/health`)).json();
   assert.equal(workers.length, 1);
+});
+
+Deno.test({
+  name: "a member serves what another one's Ollama has",
+  ignore: !HAS_CLUSTER,
+  async fn() {
+    await using stack = new AsyncDisposableStack();
+    const ollama = stack.use(startFakeOllama());
+    const member = {
+      COVEY_CLUSTER_SECRET: crypto.randomUUID(),
+      COVEY_LINK_HOST: "127.0.0.1",
+      COVEY_LINK_PORT: "0",
+      COVEY_MDNS_INTERFACES: "127.0.0.1",
+    };
+    await startInFrontOf(stack, `box=ollama:${ollama.url}`, {
+      ...member,
+      COVEY_NAME: "anna",
+    });
+    const ben = await startInFrontOf(stack, "off", {
+      ...member,
+      COVEY_NAME: "ben",
+    });
+    await eventually("ben lists anna's models", async () => {
+      const models = await modelsOf(ben.url);
+      return models.includes("mymodel:latest") ? models : undefined;
+    }, 30_000);
+    const client = new OpenAI({ baseURL: `${ben.url}/v1`, apiKey: "none" });
+    const { choices } = await client.chat.completions.create({
+      model: "mymodel",
+      messages: [{ role: "user", content: "Hello" }],
+    });
+    assert.equal(choices[0]?.message.content, "one two");
+    assert.equal(ollama.callsOf("/v1/chat/completions").length, 1);
+  },
 });
 
 function decoded(base64: string): readonly number[] {
