@@ -29,6 +29,7 @@ export function createInferenceHandler(
 ): Handler {
   const { router, clock } = options;
   const bounds = boundsOf(options);
+  let read: InferenceReader | null = null;
   return async ({ request, signal, prefix, client }) => {
     const startMs = clock.monotonic();
     const body = await readJsonObject(request, bounds, clock);
@@ -41,7 +42,8 @@ export function createInferenceHandler(
     const conversation = parseConversation(
       request.headers.get("x-covey-conversation"),
     );
-    const read = await load();
+    // An import that was made before still costs a turn through the loader.
+    read ??= await load();
     const { asked, answer } = read(body, {
       source,
       conversation,

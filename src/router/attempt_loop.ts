@@ -61,6 +61,8 @@ export type Opened =
   | { readonly kind: "cancelled" };
 
 const MOST_FAILURES = 4;
+/** Without a reason of its own an abort makes an exception, stack and all. */
+const OVER = "The attempt is over";
 
 /**
  * Try candidates in order as long as the client has seen nothing. Never throws
@@ -87,7 +89,7 @@ export async function tryCandidates(
       return { kind: "streaming", begun, stream: result.stream, guard };
     }
     // Whatever the engine may still be doing for this attempt ends here.
-    guard.cancel();
+    guard.cancel(OVER);
     guard[Symbol.dispose]();
     const retryAfterMs = begun.settle(settlementOf(result));
     switch (result.kind) {

@@ -31,9 +31,10 @@ const OVERDUE_SHARE = 0.25;
  * complete would make every forecast too short (routing study, B7).
  */
 export class OutputLengths {
+  /** As they came. */
   readonly #lengths: Length[] = [];
-  /** Sorted by length, cut ones last among equals; null when out of date. */
-  #sorted: readonly Length[] | null = null;
+  /** The same sorted by length, cut ones last among equals. */
+  readonly #sorted: Length[] = [];
 
   /** Answers that were seen. */
   get observations(): number {
@@ -48,9 +49,13 @@ export class OutputLengths {
    */
   observe(tokens: number, cut: boolean): void {
     if (!Number.isFinite(tokens) || tokens < 0) return;
-    this.#lengths.push({ tokens, cut });
-    if (this.#lengths.length > KEPT) this.#lengths.shift();
-    this.#sorted = null;
+    const length = { tokens, cut };
+    this.#lengths.push(length);
+    const at = this.#sorted.findIndex((one) => isAfter(one, length));
+    this.#sorted.splice(at < 0 ? this.#sorted.length : at, 0, length);
+    if (this.#lengths.length <= KEPT) return;
+    const oldest = this.#lengths.shift();
+    this.#sorted.splice(this.#sorted.findIndex((one) => one === oldest), 1);
   }
 
   /**
@@ -66,7 +71,7 @@ export class OutputLengths {
     priorTokens: number = PRIOR_OUTPUT_TOKENS,
   ): ExpectedOutput {
     const bound = boundTokens ?? Infinity;
-    const sorted = this.#inOrder();
+    const sorted = this.#sorted;
     let surviving = 1;
     let atTokens = 0;
     let mean = 0;
@@ -107,7 +112,7 @@ export class OutputLengths {
   ): number {
     const soFar = Math.max(soFarTokens, 0);
     const bound = Math.max(boundTokens ?? Infinity, soFar);
-    const sorted = this.#inOrder();
+    const sorted = this.#sorted;
     let surviving = 1;
     let survivedSoFar: number | null = null;
     let atTokens = soFar;
@@ -129,10 +134,9 @@ export class OutputLengths {
     const tail = Math.min(priorTokens, bound - atTokens);
     return (area + surviving * tail) / survivedSoFar;
   }
+}
 
-  #inOrder(): readonly Length[] {
-    return this.#sorted ??= this.#lengths.toSorted((a, b) =>
-      a.tokens - b.tokens || Number(a.cut) - Number(b.cut)
-    );
-  }
+function isAfter(one: Length, other: Length): boolean {
+  return one.tokens > other.tokens ||
+    (one.tokens === other.tokens && one.cut && !other.cut);
 }

@@ -36,7 +36,7 @@ import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
 import { decodes, type Estimate } from "./estimate.ts";
 import { PrefixBook } from "./prefix_book.ts";
-import type { PrefixChain } from "./prefix_chain.ts";
+import type { PrefixChain, prefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun, type RunContext } from "./request_run.ts";
@@ -105,6 +105,7 @@ class EngineRouter implements OwnedRouter {
   readonly #local: LocalEngines;
   readonly #context: RunContext;
   readonly #prefixKey: Uint8Array;
+  #prefixChain: typeof prefixChain | null = null;
   readonly #decisions = new DecisionLog();
   readonly #memory = new AttemptMemory();
   readonly #seen = new SeenDispatches();
@@ -193,8 +194,9 @@ class EngineRouter implements OwnedRouter {
   /** Loaded with the first prompt: the digests' library costs an idle node 8 MB. */
   async #chainOf(request: InferenceRequest): Promise<PrefixChain | null> {
     if (!decodes(request.capability)) return null;
-    const { prefixChain } = await import("./prefix_chain.ts");
-    return prefixChain(request, this.#prefixKey);
+    // An import that was made before still costs a turn through the loader.
+    this.#prefixChain ??= (await import("./prefix_chain.ts")).prefixChain;
+    return this.#prefixChain(request, this.#prefixKey);
   }
 
   async #routeParts(
