@@ -335,3 +335,30 @@ Deno.test("a bounded listener lets requests end when it is disposed of, and name
   assert.equal(await (await running).text(), "done");
   await closed;
 });
+
+Deno.test("a bounded listener ends what runs beyond the grace, and its clients' connections", async () => {
+  const stack = new AsyncDisposableStack();
+  const began = Promise.withResolvers<AbortSignal>();
+  const { port } = await open(
+    stack,
+    async (_request, info) => {
+      const { left } = info;
+      assert.ok(left !== undefined);
+      began.resolve(left);
+      await new Promise<void>((resolve) =>
+        left.addEventListener("abort", () => resolve())
+      );
+      return new Response("late");
+    },
+    {},
+    createSystemClock(),
+    { graceMs: 20 },
+  );
+  await using wire = new Wire(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  await using idle = new Wire(port, "");
+  const left = await began.promise;
+  await stack.disposeAsync();
+  assert.equal(left.aborted, true);
+  await Promise.all([wire.ended, idle.ended]);
+  assert.equal(wire.text, "");
+});
