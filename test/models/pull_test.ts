@@ -122,6 +122,10 @@ Deno.test("pull fetches the asked quantisation in ranges, checks it and offers i
   assert.match(`${offered?.root}`, /^[0-9a-f]{64}$/);
   const ranged = hub.requests.filter(({ ifRange }) => ifRange !== null);
   assert.equal(ranged.length, Math.ceil(bytes.length / PIECE));
+  hub.requests.length = 0;
+  assert.deepEqual(await node.pull("org/repo"), outcome);
+  assert.equal(hub.requests.length, 1, "the listing alone");
+  hub.files.set(Q4, model(3));
   await assert.rejects(node.pull("org/repo"), /lies here already/);
   assert.equal(await node.files.readText("/data/pulls.json"), "[]");
 });

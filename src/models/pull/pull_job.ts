@@ -16,7 +16,10 @@ const FOLDER_MODE = 0o755;
 
 /** What a pull needs. */
 export interface PullPorts extends DownloadPorts {
-  readonly store: Pick<ModelStore, "adopt" | "list" | "refresh">;
+  readonly store: Pick<
+    ModelStore,
+    "adopt" | "list" | "manifest" | "refresh"
+  >;
   readonly modelsDir: string;
   /** Free space where the models are, or null where it is not known. */
   freeDiskBytes(): number | null;
@@ -32,7 +35,7 @@ export interface PullWatcher {
 
 /**
  * Fetch a model's files, check them and put them into the models folder, all of
- * them or none.
+ * them or none. A model that is here already with the published bytes is done.
  *
  * @param ports What it needs.
  * @param source What to pull.
@@ -57,6 +60,9 @@ export async function runPull(
   );
   const where = [modelsDir, ...plan.folders].join("/");
   const model = modelOf(plan);
+  if (await isHere(ports, plan, model)) {
+    return { model, sizeBytes: totalOf(plan) ?? 0, verified: true };
+  }
   await checkPlace(ports, plan, where, model);
   await files.makeFolder(modelsDir, FOLDER_MODE);
   await makeFolders(files, modelsDir, steps);
@@ -146,6 +152,19 @@ function totalOf({ files }: PullPlan): number | null {
   return total;
 }
 
+/** Whether the very bytes that the source publishes are offered already. */
+async function isHere(
+  { store }: PullPorts,
+  plan: PullPlan,
+  model: string,
+): Promise<boolean> {
+  const here = await store.manifest(model);
+  return here?.files.length === plan.files.length &&
+    plan.files.every(({ sha256 }, at) =>
+      sha256 !== null && sha256 === here.files[at]?.sha256
+    );
+}
+
 async function checkPlace(
   { files, store }: PullPorts,
   plan: PullPlan,
@@ -156,7 +175,7 @@ async function checkPlace(
   if (store.list().some(({ name }) => name === model)) {
     throw new Fault(
       "conflict",
-      `A model ${quoted} lies here already; \`covey models verify\` checks it, \`covey rm\` makes room for another`,
+      `Another model ${quoted} lies here already; \`covey models verify\` checks it, \`covey rm\` makes room for another`,
     );
   }
   for (const { name } of plan.files) {
