@@ -2,6 +2,7 @@ import { createBodyHandler } from "./body_handler.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { createInferenceHandler } from "./inference.ts";
 import type { InferenceReader } from "./inference_reader.ts";
+import type { OllamaAdmin } from "./ollama/model_admin.ts";
 import type { OllamaLists } from "./ollama/model_handlers.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
@@ -35,6 +36,17 @@ export function createDialectRoutes(
       return await createOllamaLists(options, startedMs)[which](call);
     };
     return { method, pattern, target: { scope: "read", handle } };
+  };
+  const admin = (
+    method: "POST" | "DELETE",
+    pattern: string,
+    which: keyof OllamaAdmin,
+  ): Route<RouteTarget> => {
+    const handle: Handler = async (call) => {
+      const { createOllamaAdmin } = await import("./ollama/model_admin.ts");
+      return await createOllamaAdmin(options)[which](call);
+    };
+    return { method, pattern, target: { scope: "admin", handle } };
   };
   return [
     infer(
@@ -76,5 +88,7 @@ export function createDialectRoutes(
     listed("GET", "/api/ps", "running"),
     listed("POST", "/api/show", "show"),
     listed("GET", "/api/version", "version"),
+    admin("POST", "/api/pull", "pull"),
+    admin("DELETE", "/api/delete", "remove"),
   ];
 }

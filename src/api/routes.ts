@@ -41,10 +41,8 @@ const NOT_BUILT: readonly string[] = [
   "/v1/realtime",
   "/v1/realtime/{rest…}",
   "/v1/messages/{rest…}",
-  "/api/pull",
   "/api/push",
   "/api/create",
-  "/api/delete",
   "/api/copy",
   "/api/blobs/{rest…}",
 ];

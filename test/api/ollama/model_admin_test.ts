@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import {
+  Fault,
+  type ModelCare,
+  type ModelInventory,
+  type ModelPulls,
+  type PullView,
+} from "../../../src/domain/mod.ts";
+import { apiUnderTest, LAN, LOOPBACK } from "../api_under_test.ts";
+
+const VIEW: PullView = {
+  id: "0123",
+  source: "org/repo",
+  stage: "asking",
+  doneBytes: 0,
+  totalBytes: null,
+  bytesPerSecond: null,
+  remainingMs: null,
+};
+
+function underTest() {
+  const asked: string[] = [];
+  const pulls: ModelPulls = {
+    pull({ source }, tell) {
+      asked.push(source);
+      if (source === "no/where") {
+        return Promise.reject(new Fault("not_found", "Not there"));
+      }
+      tell(VIEW);
+      tell({ ...VIEW, stage: "downloading", doneBytes: 1, totalBytes: 2 });
+      tell({ ...VIEW, stage: "verifying" });
+      tell({ ...VIEW, stage: "publishing" });
+      return Promise.resolve({ model: "m", sizeBytes: 2, verified: true });
+    },
+    list: () => [],
+    cancel: () => Promise.resolve(false),
+  };
+  const models: ModelInventory & ModelCare = {
+    list: () => [],
+    invalid: () => [],
+    verify: () => Promise.resolve({ kind: "sound" }),
+    remove(model) {
+      asked.push(`rm ${model}`);
+      return Promise.resolve();
+    },
+  };
+  const { api } = apiUnderTest({ models, pulls });
+  const send = (method: string, path: string, body: unknown, from = LOOPBACK) =>
+    api.handle(
+      new Request(`http://127.0.0.1:11411${path}`, {
+        method,
+        body: JSON.stringify(body),
+        headers: { "content-type": "application/json" },
+      }),
+      from,
+    );
+  return { asked, send };
+}
+
+Deno.test("Ollama's pull streams Ollama's lines, or says success in one", async () => {
+  const { asked, send } = underTest();
+  const streamed = await send("POST", "/api/pull", { model: "hf.co/org/repo" });
+  const lines = (await streamed.text()).trimEnd().split("\n");
+  assert.deepEqual(lines.map((line) => JSON.parse(line)), [
+    { status: "pulling manifest" },
+    { status: "pulling 0123", digest: "0123", total: 2, completed: 1 },
+    { status: "verifying sha256 digest" },
+    { status: "writing manifest" },
+    { status: "success" },
+  ]);
+  const whole = await send("POST", "/api/pull", { name: "a/b", stream: false });
+  assert.deepEqual(await whole.json(), { status: "success" });
+  const failed = await send("POST", "/api/pull", {
+    model: "no/where",
+    stream: false,
+  });
+  assert.deepEqual([failed.status, await failed.json()], [404, {
+    error: "Not there",
+  }]);
+  assert.deepEqual(asked, ["hf.co/org/repo", "a/b", "no/where"]);
+});
+
+Deno.test("Ollama's delete removes, and neither route is for who may not", async () => {
+  const { asked, send } = underTest();
+  const done = await send("DELETE", "/api/delete", { model: "m" });
+  assert.deepEqual([done.status, await done.text()], [200, ""]);
+  for (
+    const [method, path, body, from, status] of [
+      ["DELETE", "/api/delete", {}, LOOPBACK, 400],
+      ["DELETE", "/api/delete", { model: "m" }, LAN, 401],
+      ["POST", "/api/pull", { model: "a/b" }, LAN, 401],
+    ] as const
+  ) {
+    const refused = await send(method, path, body, from);
+    assert.equal(refused.status, status);
+    await refused.body?.cancel();
+  }
+  assert.deepEqual(asked, ["rm m"]);
+});
