@@ -362,3 +362,65 @@ Deno.test("a bounded listener ends what runs beyond the grace, and its clients' 
   await Promise.all([wire.ended, idle.ended]);
   assert.equal(wire.text, "");
 });
+
+Deno.test({
+  name:
+    "over TLS, a handshake that fails or never comes holds no connection, and others are served",
+  ignore: !hasOpenssl(),
+  async fn() {
+    await using stack = new AsyncDisposableStack();
+    const tls = await makeCertificate();
+    const clock = createSystemClock();
+    const { port } = await open(stack, HELLO, {}, clock, {
+      bind: bindWithNode({
+        clock,
+        tls,
+        limits: { ...LISTENER_LIMITS, headersMs: 300, checkEveryMs: 50 },
+      }),
+    });
+    const bad = ["", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\x16\x03\x01"]
+      .map((text) => stack.use(new Wire(port, text)));
+    using client = Deno.createHttpClient({ caCerts: [tls.certificatePem] });
+    const url = `https://localhost:${port}`;
+    assert.equal(await (await fetch(url, { client })).text(), "hi");
+    await Promise.all(bad.map((wire) => wire.ended));
+    for (const wire of bad) assert.doesNotMatch(wire.text, /200 OK/);
+    // The one whose handshake was done is still there.
+    assert.equal(await (await fetch(url, { client })).text(), "hi");
+  },
+});
+
+function hasOpenssl(): boolean {
+  try {
+    return new Deno.Command("openssl", { args: ["version"], stdout: "null" })
+      .outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** A certificate of this test alone. */
+async function makeCertificate() {
+  const folder = await Deno.makeTempDir({ prefix: "covey-tls-" });
+  try {
+    const { success } = await new Deno.Command("openssl", {
+      args: [
+        ...["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"],
+        ...["-pkeyopt", "ec_paramgen_curve:prime256v1"],
+        ...["-subj", "/CN=localhost"],
+        ...["-addext", "subjectAltName=DNS:localhost"],
+        ...["-addext", "basicConstraints=critical,CA:FALSE"],
+        ...["-keyout", `${folder}/key.pem`, "-out", `${folder}/cert.pem`],
+      ],
+      stderr: "null",
+    }).output();
+    assert.equal(success, true);
+    return {
+      certificatePem: await Deno.readTextFile(`${folder}/cert.pem`),
+      privateKeyPem: await Deno.readTextFile(`${folder}/key.pem`),
+    };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
