@@ -23,10 +23,20 @@ export async function listMembers(url: string): Promise<ListedMember[]> {
 }
 
 /**
- * Wait until all of some nodes see so many healthy members.
+ * Tell whether a member is given work: a busy machine degrades its members, and
+ * they serve all the same.
+ *
+ * @param member The member.
+ */
+export function isUsed({ health }: Pick<ListedMember, "health">): boolean {
+  return health === "HEALTHY" || health === "DEGRADED";
+}
+
+/**
+ * Wait until all of some nodes see so many members that are given work.
  *
  * @param urls Base addresses.
- * @param count How many members each must list as healthy.
+ * @param count How many members each must list as used.
  * @param timeoutMs How long to wait.
  * @returns Milliseconds it took.
  * @throws {Error} When it did not happen in time; what was seen last is in the message.
@@ -41,12 +51,12 @@ export async function membersSeen(
     const seen = await Promise.all(urls.map(listMembers));
     const elapsedMs = performance.now() - startedMs;
     const whole = seen.every((members) =>
-      members.filter(({ health }) => health === "HEALTHY").length === count
+      members.filter(isUsed).length === count
     );
     if (whole) return elapsedMs;
     if (elapsedMs > timeoutMs) {
       throw new Error(
-        `The nodes did not see ${count} healthy members within ${timeoutMs} ms: ${
+        `The nodes did not see ${count} members they use within ${timeoutMs} ms: ${
           JSON.stringify(seen)
         }`,
       );

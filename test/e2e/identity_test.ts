@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { issueForTest } from "../../scripts/lab/licensed.ts";
+import { isUsed } from "../../scripts/lab/members.ts";
 
 const HAS_CLUSTER = await Deno.stat(
   new URL("../../ee/main.ts", import.meta.url),
@@ -51,7 +52,7 @@ function sees(nodes: readonly NodeProcess[], count: number): Promise<unknown> {
     const all = await Promise.all(nodes.map(membersOf));
     return all.every((members) =>
         members.length === count &&
-        members.every(({ health }) => health === "HEALTHY")
+        members.every(isUsed)
       )
       ? true
       : undefined;

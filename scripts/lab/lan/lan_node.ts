@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { FROM_SOURCE, type NodeProcess, startNode } from "../node_process.ts";
+import { isUsed } from "../members.ts";
 import type { LanHost } from "./lan_host.ts";
 
 /** The secret of a test's cluster. */
@@ -107,11 +108,11 @@ export async function membersBecome(
   }
 }
 
-/** Tell whether so many members are healthy, and no more are listed. */
+/** Tell whether so many members are given work, and no more are listed. */
 export function areHealthy(count: number) {
   return (members: readonly SeenMember[]): boolean =>
     members.length === count &&
-    members.every(({ health }) => health === "HEALTHY");
+    members.every(isUsed);
 }
 
 /** Tell whether a member of a name is listed off line. */
