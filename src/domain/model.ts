@@ -63,6 +63,7 @@ export interface ModelWeights {
    * @param model Name it is offered under.
    * @param file Position of the file in the manifest.
    * @param chunk Position of the chunk in the file.
+   * @param room Memory for a chunk that may be used for the result, in place of new.
    * @returns Null where there is none.
    * @throws {Error} When the file can not be read.
    */
@@ -70,6 +71,7 @@ export interface ModelWeights {
     model: string,
     file: number,
     chunk: number,
+    room?: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 

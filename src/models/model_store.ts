@@ -131,6 +131,7 @@ class WatchedFolder implements ModelStore {
     model: string,
     file: number,
     chunk: number,
+    room?: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const part = this.#parts.get(model)?.files[file];
     const offset = chunk * CHUNK_BYTES;
@@ -139,10 +140,9 @@ class WatchedFolder implements ModelStore {
     }
     const { files, modelsDir } = this.#options;
     using open = await files.open(`${modelsDir}/${part.path}`);
-    return await open.read(
-      offset,
-      Math.min(CHUNK_BYTES, part.sizeBytes - offset),
-    );
+    const length = Math.min(CHUNK_BYTES, part.sizeBytes - offset);
+    const bytes = room?.subarray(0, length) ?? new Uint8Array(length);
+    return bytes.subarray(0, await open.readInto(offset, bytes));
   }
 
   async verify(

@@ -14,12 +14,12 @@ export {
   type Entropy,
 } from "./entropy.ts";
 export {
+  explainDenial,
   FileError,
   type FileFact,
   type FileProblem,
   type Files,
   type FileStat,
-  explainDenial,
   type OpenFile,
   type WritableFile,
 } from "./files.ts";

@@ -113,8 +113,12 @@ export class CopyJob {
       held: () => published === null ? parts?.held.toHex() ?? "" : null,
       has: ({ index }) =>
         published !== null || (parts?.held.has(index) ?? false),
-      read: (chunk) =>
-        this.#read(published?.[chunk.file] ?? parts?.pathOf(chunk.file), chunk),
+      read: (chunk, room) =>
+        this.#read(
+          published?.[chunk.file] ?? parts?.pathOf(chunk.file),
+          chunk,
+          room,
+        ),
     };
   }
 
@@ -338,10 +342,12 @@ export class CopyJob {
   async #read(
     path: string | undefined,
     { length, offset }: Chunk,
+    room: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     if (path === undefined) return null;
     using file = await this.#means.files.open(path);
-    return await file.read(offset, length);
+    const bytes = room.subarray(0, length);
+    return bytes.subarray(0, await file.readInto(offset, bytes));
   }
 }
 

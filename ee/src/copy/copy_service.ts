@@ -171,7 +171,8 @@ function wholeOf(
     manifest,
     held: () => null,
     has: () => true,
-    read: ({ file, position }) => shelf.readChunk(name, file, position),
+    read: ({ file, position }, room) =>
+      shelf.readChunk(name, file, position, room),
   };
 }
 

@@ -11,9 +11,13 @@ export interface Holding {
   /**
    * Read one, as it lies on disk.
    *
+   * @param room Memory for a chunk that may be used for it.
    * @returns Null where it is gone.
    */
-  read(chunk: Chunk): Promise<Uint8Array<ArrayBuffer> | null>;
+  read(
+    chunk: Chunk,
+    room: Uint8Array<ArrayBuffer>,
+  ): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
 /** Where holdings are found by root; null where there is none. */

@@ -11,6 +11,9 @@ import { parseModelPath } from "./model_path.ts";
 /** Answers that may hold a chunk in memory at once; others are asked to come again. */
 const MOST_SENDING = 32;
 
+/** Chunks' memory that is kept for the next ones. */
+const MOST_SPARE = 2;
+
 /** What sending needs. */
 export interface SenderOptions {
   readonly find: FindHolding;
@@ -29,6 +32,8 @@ export class ModelSender {
   readonly #options: SenderOptions;
   readonly #withdrawn = new Set<string>();
   readonly #plans = new WeakMap<ModelManifest, readonly Chunk[]>();
+  /** Memory of chunks that were sent, for the next ones. */
+  readonly #spare: Uint8Array<ArrayBuffer>[] = [];
   #sending = 0;
 
   constructor(options: SenderOptions) {
@@ -89,10 +94,11 @@ export class ModelSender {
       return say(response, 503, "This node sends to many; ask again");
     }
     this.#sending++;
+    const room = this.#spare.pop() ?? new Uint8Array(CHUNK_BYTES);
     try {
       for (const chunk of chunks) {
         await pace.turn(chunk.length, life);
-        const bytes = await this.#read(holding, chunk);
+        const bytes = await this.#read(holding, chunk, room);
         if (bytes === null) {
           if (response.headersSent) response.destroy();
           else say(response, 410, "This node's copy is damaged");
@@ -108,6 +114,8 @@ export class ModelSender {
         if (!await written(response, bytes)) return;
       }
       response.end();
+      // Where a write was cut short, nobody knows until when it is read.
+      if (this.#spare.length < MOST_SPARE) this.#spare.push(room);
     } finally {
       this.#sending--;
     }
@@ -116,10 +124,11 @@ export class ModelSender {
   async #read(
     holding: Holding,
     chunk: Chunk,
+    room: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const { log } = this.#options;
     const { model, root } = holding.manifest;
-    const bytes = await holding.read(chunk).catch((error) => {
+    const bytes = await holding.read(chunk, room).catch((error) => {
       log.warn("Failed to read a model that a member copies", {
         model,
         reason: error instanceof Error ? error.message : String(error),

@@ -1,4 +1,4 @@
-import type { ModelManifest } from "@covey/core/domain";
+import { CHUNK_BYTES, type ModelManifest } from "@covey/core/domain";
 import {
   FileError,
   type Files,
@@ -193,6 +193,7 @@ async function recheck(
   const chunks = planChunks(manifest.files);
   const held = new ChunkMap(chunks.length);
   const marks = await readMarks(files, `${folder}/${HELD_FILE}`);
+  const room = new Uint8Array(CHUNK_BYTES);
   for (const at of manifest.files.keys()) {
     const marked = chunks.filter(({ file, index }) =>
       file === at && marks[index] === 1
@@ -201,8 +202,9 @@ async function recheck(
     using part = await openPart(files, `${folder}/${at}.part`);
     for (const chunk of part === null ? [] : marked) {
       signal.throwIfAborted();
-      const bytes = await part?.read(chunk.offset, chunk.length);
-      if (bytes !== undefined && sha256(bytes) === chunk.digest) {
+      const bytes = room.subarray(0, chunk.length);
+      const count = await part?.readInto(chunk.offset, bytes);
+      if (count === chunk.length && sha256(bytes) === chunk.digest) {
         held.add(chunk.index);
       }
     }
