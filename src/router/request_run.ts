@@ -6,59 +6,28 @@ import {
   Fault,
   formatSource,
   type InferenceRequest,
-  type Log,
-  type ModelSet,
-  type NodeId,
   type Resume,
 } from "../domain/mod.ts";
-import type { Clock, Entropy } from "../platform/mod.ts";
+import type { Clock } from "../platform/mod.ts";
 import type { RequestOutcome, SessionEvents } from "./answer_session.ts";
-import type { Corrections } from "./correction.ts";
 import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
-import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
-import { type DecisionLog, newDecisionId } from "./decision_log.ts";
-import { demandOf, demandOfRest, isForecast } from "./demand.ts";
-import type { DispatchLedger } from "./dispatch_ledger.ts";
+import type { Candidate, Demand } from "./candidate.ts";
+import { newDecisionId } from "./decision_log.ts";
+import { isForecast } from "./demand.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
-import type { FreeSlotBell } from "./free_slot_bell.ts";
-import type { LengthBook } from "./length_book.ts";
-import { place, type PlaceInput, type Placement } from "./place.ts";
-import { placeOf, type PrefixBook } from "./prefix_book.ts";
+import { placeOf } from "./prefix_book.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
 import { keepInputs } from "./placement_inputs.ts";
-import type { Policy } from "./preference.ts";
 import { RequestMoves } from "./request_moves.ts";
-import type { RouterMetrics } from "./router_metrics.ts";
+import type { RunContext } from "./run_context.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
 import { divisibleInputs } from "./split_inputs.ts";
 import { planSplit, type SplitPlan } from "./split_plan.ts";
 import type { RunPart } from "./split_session.ts";
-import type { Pass, Standings } from "./standings.ts";
+import type { Pass } from "./standings.ts";
 import { timeLimits } from "./time_limits.ts";
-
-/** The router's state, as far as a request reads and changes it. */
-export interface RunContext {
-  readonly self: NodeId;
-  readonly policy: Policy;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly log: Log;
-  readonly ledger: DispatchLedger;
-  readonly standings: Standings;
-  readonly lengths: LengthBook;
-  readonly prefixes: PrefixBook;
-  /** Names that the operator joined. */
-  readonly modelSets: readonly ModelSet[];
-  /** How long an idle model is taken to stay loaded, and what it cached with it. */
-  readonly keepAliveMs: number;
-  readonly decisions: DecisionLog;
-  readonly metrics: RouterMetrics;
-  readonly bell: FreeSlotBell;
-  readonly corrections: Corrections;
-  /** This node's engines behind their queues, and the peers'. */
-  engines(): readonly Engine[];
-}
+import { type Weighed, Weigher } from "./weigher.ts";
 
 /** An engine that works for others is waited for, but not longer than so many time-outs. */
 const MOST_PATIENCE = 10;
@@ -77,15 +46,6 @@ const WARM = { kind: "warm", loadTimeMs: null } as const;
 /** Of a prediction that was mostly a wait this entry learns nothing of the speed. */
 const MOST_WAITING = 0.5;
 
-/** Candidates as they are at one moment. */
-interface Weighed {
-  readonly demand: Demand;
-  readonly engines: ReadonlyMap<string, Engine>;
-  readonly placement: Placement;
-  /** What the placement was made from. */
-  readonly input: PlaceInput;
-}
-
 /**
  * One request's way through the router's state: places it, begins and settles
  * its attempts, and writes down what came of it.
@@ -103,6 +63,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
   #last: Sent | null = null;
   #resume: (Resume & { readonly root: string }) | null = null;
   readonly #chain: PrefixChain | null;
+  readonly #weigher: Weigher;
   #ttftMs: number | null = null;
 
   /**
@@ -131,6 +92,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       weigh: (current) => this.#weigh(current).placement,
     });
     this.#chain = chain;
+    this.#weigher = new Weigher(context, request, chain, this.#seed);
   }
 
   begin(n: number, resume?: Resume): BegunAttempt | Fault {
@@ -177,36 +139,8 @@ export class RequestRun implements LoopEffects, SessionEvents {
     return plan;
   }
 
-  /** Weigh the engines that were not tried, and the current one if it is given. */
   #weigh(current: string | null): Weighed {
-    const engines = new Map<string, Engine>();
-    const snapshots: EngineSnapshot[] = [];
-    const cached = this.#cachedTokens();
-    for (const engine of this.#context.engines()) {
-      const snapshot = this.#snapshot(engine, cached);
-      const { key } = snapshot;
-      if (this.#tried.has(key) && key !== current) continue;
-      engines.set(key, engine);
-      snapshots.push(snapshot);
-    }
-    const { self, policy, lengths } = this.#context;
-    const whole = demandOf(
-      this.#request,
-      snapshots,
-      lengths,
-      this.#context.modelSets,
-    );
-    const demand = this.#resume === null
-      ? whole
-      : demandOfRest(whole, this.#resume);
-    const input: PlaceInput = {
-      demand,
-      engines: snapshots,
-      self,
-      policy,
-      seed: this.#seed,
-    };
-    return { demand, engines, placement: place(input), input };
+    return this.#weigher.weigh(this.#tried, current, this.#resume);
   }
 
   content(): void {
@@ -227,43 +161,6 @@ export class RequestRun implements LoopEffects, SessionEvents {
     });
     log.debug("Request ended", { decision: this.id, outcome, totalMs });
     if (outcome === "answered" && tally !== null) this.#measure(totalMs, tally);
-  }
-
-  #cachedTokens(): ReadonlyMap<string, number> {
-    return this.#chain === null
-      ? new Map()
-      : this.#context.prefixes.look(this.#chain, this.clock.monotonic());
-  }
-
-  #snapshot(
-    engine: Engine,
-    cached: ReadonlyMap<string, number>,
-  ): EngineSnapshot {
-    const { ledger, standings, clock } = this.#context;
-    const view = engine.view();
-    const key = `${engine.node}/${engine.id}`;
-    return {
-      key,
-      node: engine.node,
-      nodeName: engine.nodeName,
-      engine: engine.id,
-      view,
-      unseenMs: (device) =>
-        ledger.unseenMs(engine.node, device, view.dispatchesSeen),
-      unseenModel: (device) =>
-        ledger.unseenModel(engine.node, device, view.dispatchesSeen),
-      correction: (model) =>
-        this.#context.corrections.factor(
-          placeOf(key, model),
-          clock.monotonic(),
-        ),
-      bar: standings.bar({ key, node: engine.node }, clock.monotonic()),
-      doubt: standings.doubt(
-        { key, node: engine.node },
-        clock.monotonic(),
-      ),
-      cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
-    };
   }
 
   #dispatch(
