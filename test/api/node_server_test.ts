@@ -12,6 +12,7 @@ import {
   LISTENER_LIMITS,
   type ListenerLimits,
 } from "../../src/api/node_server.ts";
+import { hasOpenssl, makeCertificate } from "../fakes/certificate.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
 import { apiUnderTest, CHAT, CHAT_ANSWER } from "./api_under_test.ts";
 
@@ -389,38 +390,3 @@ Deno.test({
     assert.equal(await (await fetch(url, { client })).text(), "hi");
   },
 });
-
-function hasOpenssl(): boolean {
-  try {
-    return new Deno.Command("openssl", { args: ["version"], stdout: "null" })
-      .outputSync().success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-/** A certificate of this test alone. */
-async function makeCertificate() {
-  const folder = await Deno.makeTempDir({ prefix: "covey-tls-" });
-  try {
-    const { success } = await new Deno.Command("openssl", {
-      args: [
-        ...["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"],
-        ...["-pkeyopt", "ec_paramgen_curve:prime256v1"],
-        ...["-subj", "/CN=localhost"],
-        ...["-addext", "subjectAltName=DNS:localhost"],
-        ...["-addext", "basicConstraints=critical,CA:FALSE"],
-        ...["-keyout", `${folder}/key.pem`, "-out", `${folder}/cert.pem`],
-      ],
-      stderr: "null",
-    }).output();
-    assert.equal(success, true);
-    return {
-      certificatePem: await Deno.readTextFile(`${folder}/cert.pem`),
-      privateKeyPem: await Deno.readTextFile(`${folder}/key.pem`),
-    };
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hasOpenssl, makeCertificate } from "../fakes/certificate.ts";
 import { MemoryFiles } from "../../src/platform/mod.ts";
 import {
   CertificateError,
@@ -45,4 +46,28 @@ Deno.test("namesOf tells names from addresses, and leaves out those that nobody 
       addresses: ["127.0.0.1", "::1", "192.0.2.1", "fd00::1"],
     },
   );
+});
+
+Deno.test({
+  name:
+    "readCertificate takes a certificate with its own key and refuses any other",
+  ignore: !hasOpenssl(),
+  async fn() {
+    const paths = { certificateFile: "/c.pem", keyFile: "/k.pem" };
+    const [own, other] = [await makeCertificate(), await makeCertificate()];
+    const files = (key: string) =>
+      new MemoryFiles({ "/c.pem": own.certificatePem, "/k.pem": key });
+    assert.deepEqual(
+      await readCertificate(files(own.privateKeyPem), paths),
+      own,
+    );
+    await assert.rejects(
+      readCertificate(files(other.privateKeyPem), paths),
+      /"\/k\.pem" does not belong to the certificate in "\/c\.pem"/,
+    );
+    await assert.rejects(
+      readCertificate(files("junk"), paths),
+      /"\/k\.pem" holds no private key/,
+    );
+  },
 });
