@@ -21,6 +21,7 @@ export type {
   ProviderName,
   SimulatedFaults,
   SimulatedModelConfig,
+  TlsConfig,
   UpstreamConfig,
   UpstreamsConfig,
 } from "./src/config/mod.ts";

@@ -3,6 +3,7 @@ export const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** What a file's bytes come to. Digests are SHA-256 in lower-case hexadecimal. */
 export interface FileDigest {
+  /** Its length. */
   readonly sizeBytes: number;
   /** Of the whole file. */
   readonly sha256: string;

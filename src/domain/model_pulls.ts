@@ -10,10 +10,13 @@ export interface PullRequest {
 
 /** How far a pull is. */
 export interface PullView {
+  /** Names the pull. */
   readonly id: string;
   /** What is pulled, without the query of a URL. */
   readonly source: string;
+  /** What it is doing. */
   readonly stage: "asking" | "downloading" | "verifying" | "publishing";
+  /** What it has so far. */
   readonly doneBytes: number;
   /** Null while it is not known. */
   readonly totalBytes: number | null;
@@ -27,6 +30,7 @@ export interface PullView {
 export interface PullOutcome {
   /** Name the model is offered under. */
   readonly model: string;
+  /** Size of all its files. */
   readonly sizeBytes: number;
   /** Whether the bytes were compared with a digest that the source published. */
   readonly verified: boolean;

@@ -10,7 +10,11 @@ export class OfferTable implements OfferIndex {
   readonly #offers: readonly Offer[];
   #tables: Tables | null = null;
 
-  /** @param offers The list, which does not change. */
+  /**
+   * Index offers.
+   *
+   * @param offers The list, which does not change.
+   */
   constructor(offers: readonly Offer[]) {
     this.#offers = offers;
   }
@@ -49,6 +53,8 @@ export class BroughtOffers implements OfferIndex {
   #brought: Map<Offer, Offer> | null = null;
 
   /**
+   * Index offers that change with time.
+   *
    * @param offers The list.
    * @param bring Brings one up to date; name, weights and whether it is warm stay.
    * @param index Over the same list.
@@ -104,7 +110,11 @@ export class BroughtOffers implements OfferIndex {
 export class OfferScan implements OfferIndex {
   readonly #offers: readonly Offer[];
 
-  /** @param offers The list. */
+  /**
+   * Index offers.
+   *
+   * @param offers The list.
+   */
   constructor(offers: readonly Offer[]) {
     this.#offers = offers;
   }
