@@ -8,12 +8,15 @@ import {
   type JsonValue,
   type Log,
   type MemberView,
+  type Secret,
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
 import { AuditLog } from "./audit/audit_log.ts";
 import type { MachineFacts } from "./identity/machine_facts.ts";
+import type { ClusterKeys } from "./identity/cluster_keys.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
+import type { LinkCredentials, LinkSockets } from "./link/link_sockets.ts";
 import type { Patient } from "./doctor/consult.ts";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
 
@@ -45,6 +48,10 @@ export interface ClusterSeams {
   readonly machine?: MachineFacts;
   /** Discovery instead of the real LAN's. */
   readonly discover?: Discover;
+  /** The member link over these instead of TLS over TCP. */
+  readonly sockets?: LinkSockets;
+  /** Keys of a secret instead of what is derived at some cost. */
+  deriveKeys?(secret: Secret): Promise<ClusterKeys>;
 }
 
 /**
@@ -87,7 +94,7 @@ export function createClusterWithSeams(
 
 /** What is read once, when the cluster is first to come up. */
 interface Groundwork {
-  readonly identity: NodeIdentity;
+  readonly identity: NodeIdentity & LinkCredentials;
   readonly machine: MachineFacts;
   readonly licence: Licence | null;
 }
@@ -364,7 +371,9 @@ class BackgroundCluster implements Cluster {
         log,
       }),
     ]);
-    return { identity, licence, machine };
+    const { sockets } = this.#seams;
+    const carried = sockets === undefined ? {} : { sockets };
+    return { identity: { ...identity, ...carried }, licence, machine };
   }
 
   /**
@@ -386,9 +395,10 @@ class BackgroundCluster implements Cluster {
       import("./running_cluster.ts"),
       this.#ground(),
     ]);
+    const derive = this.#seams.deriveKeys ?? deriveClusterKeys;
     const [keys, previousKeys] = await Promise.all([
-      secret === null ? null : deriveClusterKeys(secret),
-      previousSecret === null ? null : deriveClusterKeys(previousSecret),
+      secret === null ? null : derive(secret),
+      previousSecret === null ? null : derive(previousSecret),
     ]);
     const clusterId = keys?.clusterId ?? invitedTo;
     if (this.#life.signal.aborted || clusterId === null) return null;

@@ -4,7 +4,7 @@ import type { JoinBody } from "./actions/bodies.ts";
 import { join, type Joined } from "./actions/join.ts";
 import type { AuditLog } from "./audit/audit_log.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
-import { dialLink } from "./link/dial.ts";
+import { dialLink, type LinkCredentials } from "./link/dial.ts";
 import { MemberChannel } from "./link/member_channel.ts";
 import { AddressBook } from "./membership/address_book.ts";
 import { AdmissionOffice } from "./membership/admission_office.ts";
@@ -19,7 +19,7 @@ import { writeStanding } from "./membership/standing_store.ts";
 export interface FreshJoinOptions {
   readonly host: Host;
   readonly platform: Platform;
-  readonly identity: NodeIdentity;
+  readonly identity: NodeIdentity & LinkCredentials;
   readonly audit: AuditLog;
 }
 

@@ -10,7 +10,7 @@ import type { KeyHash } from "./identity/key_hash.ts";
 import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
-import { dialLink } from "./link/dial.ts";
+import { dialLink, type LinkCredentials } from "./link/dial.ts";
 import { formatAddress, type LinkAddress } from "./link/link_address.ts";
 import { LinkServer } from "./link/link_server.ts";
 import { MemberChannel } from "./link/member_channel.ts";
@@ -39,7 +39,7 @@ export type Discover = (
 export interface RunningOptions {
   readonly host: Host;
   readonly platform: Platform;
-  readonly identity: NodeIdentity;
+  readonly identity: NodeIdentity & LinkCredentials;
   /** Label of the cluster, by which its table is kept. */
   readonly clusterId: string;
   /** The label before a rotation of the secret: its table is carried over. */

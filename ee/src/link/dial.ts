@@ -1,8 +1,14 @@
-import { connect, type TLSSocket } from "node:tls";
 import type { Clock } from "@covey/core/platform";
 import { type KeyHash, keyHashOfCertificate } from "../identity/key_hash.ts";
 import { formatAddress, type LinkAddress } from "./link_address.ts";
 import { LinkError } from "./link_error.ts";
+import {
+  type LinkCredentials,
+  type LinkSocket,
+  TLS_SOCKETS,
+} from "./link_sockets.ts";
+
+export type { LinkCredentials } from "./link_sockets.ts";
 
 /** Longest time until a connection stands, all addresses together. */
 export const CONNECT_LIMIT_MS = 1000;
@@ -11,15 +17,9 @@ const STAGGER_MS = 100;
 /** Most addresses tried in one dial. */
 const MAX_ADDRESSES = 8;
 
-/** This node's own certificate and key, in PEM. */
-export interface LinkCredentials {
-  readonly certificatePem: string;
-  readonly privateKeyPem: string;
-}
-
 /** A connection whose other end proved that it holds a key. */
 export interface DialledSocket {
-  readonly socket: TLSSocket;
+  readonly socket: LinkSocket;
   readonly keyHash: KeyHash;
   readonly address: LinkAddress;
   /** The certificate that it showed, DER; its key is the one checked. */
@@ -101,15 +101,8 @@ function dialOne(
   signal: AbortSignal,
 ): Promise<DialledSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({
-      host: address.host,
-      port: address.port,
-      cert: credentials.certificatePem,
-      key: credentials.privateKeyPem,
-      minVersion: "TLSv1.3",
-      // The key is the identity; no authority signs it and no name is in it.
-      rejectUnauthorized: false,
-    });
+    const sockets = credentials.sockets ?? TLS_SOCKETS;
+    const socket = sockets.connect(address, credentials);
     const settle = (act: () => void) => {
       signal.removeEventListener("abort", onAbort);
       act();
@@ -142,7 +135,7 @@ function dialOne(
           ),
         );
       }
-      socket.setNoDelay(true);
+      socket.setNoDelay();
       settle(() => resolve({ socket, keyHash, address, certificate: raw }));
     });
   });

@@ -1,7 +1,5 @@
-import { createServer, type Server } from "node:https";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import type { Log, NodeId, Router } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import { type KeyHash, keyHashOfCertificate } from "../identity/key_hash.ts";
@@ -9,6 +7,7 @@ import { answerAttempt } from "./attempt_route.ts";
 import { parseAttempt } from "./attempt_wire.ts";
 import type { LinkCredentials } from "./dial.ts";
 import { formatAddress, normalHost } from "./link_address.ts";
+import { type LinkSocket, TLS_SOCKETS } from "./link_sockets.ts";
 import { BOOT_HEADER } from "./member_channel.ts";
 import { readBody } from "./read_body.ts";
 import { TurnedAwayLog } from "./turned_away_log.ts";
@@ -31,6 +30,9 @@ export const STATUS_PATH = "/covey/1/status";
 export const TELL_PATH = "/covey/1/tell";
 /** Path where a member asks to be dialled back. */
 export const CALL_BACK_PATH = "/covey/1/callback";
+
+/** A connection whose other end has shown what it holds. */
+type ShownSocket = Socket & LinkSocket;
 
 /** Who sent a request, as TLS proved it. */
 export interface LinkCaller {
@@ -125,19 +127,9 @@ export class LinkServer implements AsyncDisposable {
    */
   static async open(options: LinkServerOptions): Promise<LinkServer> {
     const { credentials, host, port } = options;
-    const server = createServer({
-      cert: credentials.certificatePem,
-      key: credentials.privateKeyPem,
-      minVersion: "TLSv1.3",
-      requestCert: true,
-      rejectUnauthorized: false,
-      handshakeTimeout: 5000,
-      headersTimeout: 5000,
-      requestTimeout: ATTEMPT_LIMIT_MS,
-      connectionsCheckingInterval: 2500,
-      maxHeaderSize: 16 * 1024,
-      keepAliveTimeout: 75_000,
-      noDelay: true,
+    const sockets = credentials.sockets ?? TLS_SOCKETS;
+    const server = sockets.createServer(credentials, {
+      requestLimitMs: ATTEMPT_LIMIT_MS,
     });
     server.maxConnections = MOST_CONNECTIONS;
     await new Promise<void>((resolve, reject) => {
@@ -169,7 +161,7 @@ export class LinkServer implements AsyncDisposable {
       if (event === "connection" && !this.#enter(socket as Socket)) return true;
       return Reflect.apply(emit, server, [event, ...values]);
     };
-    server.on("secureConnection", (socket) => this.#greet(socket));
+    server.on("secureConnection", (socket: ShownSocket) => this.#greet(socket));
     server.on("clientError", (_error, socket) => socket.destroy());
     server.on("request", (request, response) => {
       const done = this.#handle(request, response).catch((error) => {
@@ -225,7 +217,7 @@ export class LinkServer implements AsyncDisposable {
     return true;
   }
 
-  #greet(socket: TLSSocket): void {
+  #greet(socket: ShownSocket): void {
     const key = nameOf(socket);
     const visit = this.#visits.get(key);
     if (visit === undefined) {
@@ -250,7 +242,7 @@ export class LinkServer implements AsyncDisposable {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const socket = request.socket as TLSSocket;
+    const socket = request.socket as ShownSocket;
     const keyHash = this.#keyOf(socket);
     if (keyHash === undefined) {
       return refuse(response, 401, "A certificate is needed here");
@@ -366,7 +358,7 @@ export class LinkServer implements AsyncDisposable {
     await answerAttempt(route, engine, attempt, response);
   }
 
-  #keyOf(socket: TLSSocket): KeyHash | undefined {
+  #keyOf(socket: ShownSocket): KeyHash | undefined {
     const known = this.#keys.get(socket);
     if (known !== undefined) return known;
     const raw = socket.getPeerCertificate()?.raw;

@@ -1,9 +1,9 @@
+import type { ClusterConfig, Secret } from "@covey/core/domain";
 import {
-  createSystemClock,
-  createSystemEntropy,
+  createSeededEntropy,
+  ManualClock,
   type MemoryFiles,
 } from "@covey/core/platform";
-import type { ClusterConfig } from "@covey/core/domain";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import {
   createDiscovery,
@@ -11,56 +11,115 @@ import {
   type NetworkInterface,
 } from "../../src/discovery/mod.ts";
 import { MemoryLan } from "../../src/discovery/net/memory_lan.ts";
+import {
+  type ClusterKeys,
+  deriveClusterKeys,
+} from "../../src/identity/cluster_keys.ts";
+import type { LinkSockets } from "../../src/link/link_sockets.ts";
+import { MemoryNet, type NetHost } from "./memory_net.ts";
 import { WholeNode } from "./whole_node.ts";
 
-/** Whether this system has all of 127.0.0.0/8, which hosts of the test LAN are addressed in. */
-export const HAS_HOSTS = Deno.build.os === "linux";
+/** How far time goes between two looks. */
+const STEP_MS = 50;
 
 /**
- * Hosts in one process: multicast in memory, the link over real sockets. A
- * node listens where nobody else comes; a host's address on the LAN is a relay
- * to it, so that it can change, fall silent or be cut off from some.
+ * Hosts in one process, on one clock that this moves: multicast and the link
+ * in memory, chance from seeds. A host's address can change; it can fall
+ * silent or be cut off from some.
  */
 export class TestLan implements AsyncDisposable {
-  readonly lan = new MemoryLan(createSystemClock());
+  readonly clock = new ManualClock();
+  readonly lan = new MemoryLan(this.clock);
+  readonly net = new MemoryNet(
+    this.clock,
+    (a, b) => this.#passes(this.#at(a.address), this.#at(b.address)),
+  );
   readonly #hosts: LanHost[] = [];
   /** Pairs of addresses between which nothing passes. */
   #split: ((a: LanHost, b: LanHost) => boolean) | null = null;
 
   constructor() {
     this.lan.treat = ({ from, to }) => {
-      const sender = this.#at(from);
-      const receiver = this.#at(to);
-      const passes = sender !== undefined && receiver !== undefined &&
-        !sender.silent && !receiver.silent &&
-        this.#split?.(sender, receiver) !== true;
+      const passes = this.#passes(this.#at(from), this.#at(to));
       return { copies: passes ? 1 : 0, delayMs: 1 };
     };
   }
 
-  /** Put a host with a node on the LAN. */
-  async add(
-    n: number,
-    more: {
-      readonly files?: MemoryFiles;
-      readonly config?: Partial<ClusterConfig>;
-    } = {},
-  ): Promise<LanHost> {
-    const host = new LanHost(n, this.lan);
+  /** Put a host with a node on the LAN; its link is open then, and no time has passed. */
+  async add(n: number, more: HostOptions = {}): Promise<LanHost> {
+    const host = new LanHost(n, this);
     this.#hosts.push(host);
     await host.start(more);
+    await host.node.linkPort();
     return host;
   }
 
-  /** Let multicast pass no more between some hosts, or again with null. */
+  /** Let nothing pass any more between some hosts, or again with null. */
   split(apart: ((a: LanHost, b: LanHost) => boolean) | null): void {
     this.#split = apart;
+    this.changed();
+  }
+
+  /** Something passes now that did not. */
+  changed(): void {
+    this.net.changed();
+  }
+
+  /**
+   * Move time until something is so.
+   *
+   * @param what What that is, for the error.
+   * @param limitMs Longest time of the LAN's clock until then.
+   * @returns How long it took by that clock.
+   */
+  async until(
+    what: string,
+    limitMs: number,
+    isSo: () => boolean,
+  ): Promise<number> {
+    const startMs = this.clock.monotonic();
+    for (;;) {
+      const tookMs = this.clock.monotonic() - startMs;
+      if (isSo()) return tookMs;
+      if (tookMs >= limitMs) {
+        throw new Error(`Not so within ${limitMs} ms: ${what}`);
+      }
+      await this.clock.advance(STEP_MS);
+    }
+  }
+
+  /** Move time until a promise is settled. */
+  async settle<Result>(
+    promise: Promise<Result>,
+    limitMs: number,
+  ): Promise<Result> {
+    let isSettled = false;
+    const settled = promise.finally(() => isSettled = true);
+    settled.catch(() => {});
+    await this.until("an action ends", limitMs, () => isSettled);
+    return await settled;
+  }
+
+  /** Move time until each of these hosts takes all of them, and no others, for healthy. */
+  untilWhole(limitMs: number, ...hosts: LanHost[]): Promise<number> {
+    const numbers = hosts.map(({ n }) => n);
+    return this.until(
+      `${numbers} are whole`,
+      limitMs,
+      () => hosts.every(({ node }) => node.sees(...numbers)),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(
-      this.#hosts.map((host) => host[Symbol.asyncDispose]()),
+    await this.settle(
+      Promise.all(this.#hosts.map((host) => host.stop())),
+      10_000,
     );
+  }
+
+  #passes(a: LanHost | undefined, b: LanHost | undefined): boolean {
+    return a !== undefined && b !== undefined && !a.silent && !b.silent &&
+      this.#split?.(a, b) !== true;
   }
 
   #at(address: string): LanHost | undefined {
@@ -68,23 +127,32 @@ export class TestLan implements AsyncDisposable {
   }
 }
 
+/** What a host's node may be told. */
+export interface HostOptions {
+  readonly files?: MemoryFiles;
+  readonly config?: Partial<ClusterConfig>;
+  /** Keys of licence issuers. */
+  readonly licenceKeys?: readonly string[];
+}
+
 /** One host of the LAN. */
-export class LanHost implements AsyncDisposable {
+export class LanHost implements NetHost {
   readonly n: number;
   /** Its address now. */
   address: string;
   /** Nothing comes from it and it takes nothing, as when its cable is pulled. */
   silent = false;
-  readonly #lan: MemoryLan;
+  readonly #lan: TestLan;
+  readonly #sockets: LinkSockets;
   #moves = 0;
   #node: WholeNode | null = null;
   #discovery: Discovery | null = null;
-  #relay: Relay | null = null;
 
-  constructor(n: number, lan: MemoryLan) {
+  constructor(n: number, lan: TestLan) {
     this.n = n;
     this.#lan = lan;
-    this.address = `127.1.0.${n}`;
+    this.address = `10.1.0.${n}`;
+    this.#sockets = lan.net.attach(this);
   }
 
   get node(): WholeNode {
@@ -92,25 +160,27 @@ export class LanHost implements AsyncDisposable {
     return this.#node;
   }
 
-  async start(
-    more: {
-      readonly files?: MemoryFiles;
-      readonly config?: Partial<ClusterConfig>;
-    },
-  ): Promise<void> {
+  async start(more: HostOptions): Promise<void> {
+    const { clock, lan } = this.#lan;
+    const entropy = createSeededEntropy(this.n);
     this.#node = await WholeNode.open({
       n: this.n,
       ...(more.files === undefined ? {} : { files: more.files }),
-      config: { linkHost: `127.2.0.${this.n}`, ...more.config },
+      config: { linkHost: "0.0.0.0", ...more.config },
+      world: { clock, entropy },
+      seams: {
+        sockets: this.#sockets,
+        deriveKeys,
+        licenceKeys: more.licenceKeys ?? [],
+      },
       discover: async ({ onSighting, service }) => {
-        this.#relay = new Relay(this, service.port);
         this.#discovery = await createDiscovery({
-          clock: createSystemClock(),
-          entropy: createSystemEntropy(),
+          clock,
+          entropy,
           log: new QuietLog(),
           interfaces: null,
           listInterfaces: () => [this.#interface()],
-          openSocket: this.#lan.openSocket,
+          openSocket: lan.openSocket,
           service,
           onSighting,
         });
@@ -119,11 +189,10 @@ export class LanHost implements AsyncDisposable {
     });
   }
 
-  /** Give it another address; connections to the old one break. */
+  /** Give it another address; connections to the old one die without a word. */
   move(): void {
     this.#moves++;
-    this.address = `127.1.${this.#moves}.${this.n}`;
-    this.#relay?.move();
+    this.address = `10.1.${this.#moves}.${this.n}`;
     this.#discovery?.refresh();
   }
 
@@ -135,108 +204,31 @@ export class LanHost implements AsyncDisposable {
   /** Put the cable back. */
   mend(): void {
     this.silent = false;
+    this.#lan.changed();
     this.#discovery?.refresh();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Stop its node in good order; the host stays. */
+  async stop(): Promise<void> {
     await this.#node?.[Symbol.asyncDispose]();
-    await this.#relay?.[Symbol.asyncDispose]();
   }
 
   #interface(): NetworkInterface {
     return {
-      name: "lo",
-      kind: "loopback",
+      name: "eth0",
+      kind: "lan",
       index: 1,
       addresses: [{ address: this.address, family: "IPv4", prefixLength: 8 }],
     };
   }
 }
 
-/** Passes bytes from a host's address to its node; a silent host's lie where they are. */
-class Relay implements AsyncDisposable {
-  readonly #host: LanHost;
-  readonly #port: number;
-  readonly #conns = new Set<Deno.Conn>();
-  readonly #running = new Set<Promise<void>>();
-  #listener: Deno.Listener;
+const derived = new Map<string, Promise<ClusterKeys>>();
 
-  constructor(host: LanHost, port: number) {
-    this.#host = host;
-    this.#port = port;
-    this.#listener = this.#open();
-  }
-
-  move(): void {
-    this.#close();
-    this.#listener = this.#open();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#close();
-    await Promise.all(this.#running);
-  }
-
-  #open(): Deno.Listener {
-    const listener = Deno.listen({
-      hostname: this.#host.address,
-      port: this.#port,
-    });
-    this.#own(this.#serve(listener));
-    return listener;
-  }
-
-  #close(): void {
-    this.#listener.close();
-    for (const conn of this.#conns) close(conn);
-    this.#conns.clear();
-  }
-
-  async #serve(listener: Deno.Listener): Promise<void> {
-    for await (const outer of listener) {
-      this.#conns.add(outer);
-      const hostname = `127.2.0.${this.#host.n}`;
-      const inner = await Deno.connect({ hostname, port: this.#port })
-        .catch(() => null);
-      if (inner === null) {
-        close(outer);
-        continue;
-      }
-      this.#conns.add(inner);
-      this.#own(this.#pump(outer, inner));
-      this.#own(this.#pump(inner, outer));
-    }
-  }
-
-  async #pump(from: Deno.Conn, to: Deno.Conn): Promise<void> {
-    const buffer = new Uint8Array(65_536);
-    try {
-      for (;;) {
-        const count = await from.read(buffer);
-        if (count === null) break;
-        // What a silent host is sent is lost.
-        if (this.#host.silent) continue;
-        for (let at = 0; at < count;) {
-          at += await to.write(buffer.subarray(at, count));
-        }
-      }
-    } catch {
-      // The connection broke, which is what closing both ends says too.
-    }
-    close(from);
-    close(to);
-  }
-
-  #own(work: Promise<void>): void {
-    const running = work.finally(() => this.#running.delete(running));
-    this.#running.add(running);
-  }
-}
-
-function close(conn: Deno.Conn): void {
-  try {
-    conn.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error;
-  }
+/** The real keys, but at their cost once per secret. */
+function deriveKeys(secret: Secret): Promise<ClusterKeys> {
+  const text = secret.reveal();
+  const keys = derived.get(text) ?? deriveClusterKeys(secret);
+  derived.set(text, keys);
+  return keys;
 }

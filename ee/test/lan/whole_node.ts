@@ -10,10 +10,11 @@ import {
   createSystemClock,
   createSystemEntropy,
   MemoryFiles,
+  type Platform,
   type Processes,
 } from "@covey/core/platform";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
-import { createClusterOn } from "../../src/cluster.ts";
+import { type ClusterSeams, createClusterOn } from "../../src/cluster.ts";
 import type { Discover } from "../../src/running_cluster.ts";
 import { bodyOf, nodeIdOf } from "../link/link_fixture.ts";
 
@@ -51,10 +52,13 @@ export interface WholeNodeOptions {
   readonly config?: Partial<ClusterConfig>;
   readonly files?: MemoryFiles;
   readonly processes?: Processes;
+  /** Time and chance instead of the real ones. */
+  readonly world?: Pick<Platform, "clock" | "entropy">;
+  readonly seams?: ClusterSeams;
   readonly toolEnv?: Readonly<Record<string, string>>;
 }
 
-/** A whole cluster node in this process, over real sockets and a discovery of the test's. */
+/** A whole cluster node in this process, with a discovery of the test's; over real sockets unless told otherwise. */
 export class WholeNode implements AsyncDisposable {
   readonly log: TellingLog;
   readonly files: MemoryFiles;
@@ -104,12 +108,13 @@ export class WholeNode implements AsyncDisposable {
         },
       },
       {
-        clock: createSystemClock(),
-        entropy: createSystemEntropy(),
+        clock: options.world?.clock ?? createSystemClock(),
+        entropy: options.world?.entropy ?? createSystemEntropy(),
         files,
         processes: options.processes ?? NO_PROCESSES,
       },
       options.discover,
+      options.seams,
     );
     return new WholeNode(files, log, cluster);
   }
@@ -145,13 +150,16 @@ export class WholeNode implements AsyncDisposable {
 
   /** Wait until these members, and no others, are healthy. */
   async untilHealthy(...numbers: number[]): Promise<void> {
-    const wanted = JSON.stringify(numbers.map(nodeIdOf).sort());
-    await this.until(({ cluster }) => {
-      const healthy = cluster.members().filter(({ health }) =>
-        health === "healthy"
-      );
-      return JSON.stringify(healthy.map(({ id }) => id).sort()) === wanted;
-    });
+    await this.until((node) => node.sees(...numbers));
+  }
+
+  /** Whether these members, and no others, are healthy as this node sees it. */
+  sees(...numbers: number[]): boolean {
+    const healthy = this.cluster.members().filter(({ health }) =>
+      health === "healthy"
+    );
+    return JSON.stringify(healthy.map(({ id }) => id).sort()) ===
+      JSON.stringify(numbers.map(nodeIdOf).sort());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
