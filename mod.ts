@@ -13,12 +13,15 @@
  */
 export type { Api, ConnectionInfo } from "./src/api/mod.ts";
 export type {
+  CommandEngineConfig,
+  CommandModelConfig,
   EngineChoice,
   EngineConfig,
   ListenAddress,
   NodeConfig,
   ProviderConfig,
   ProviderName,
+  SimulatedEngineConfig,
   SimulatedFaults,
   SimulatedModelConfig,
   TlsConfig,

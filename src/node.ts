@@ -17,6 +17,7 @@ import {
   withConditions,
 } from "./domain/mod.ts";
 import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
+import { createCommandEngines } from "./engines/command/command_engines.ts";
 import {
   createEmbeddedEngine,
   type EmbeddedEngine,
@@ -174,6 +175,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const onMachine = new Set<Engine>();
   if (config.role === "node") {
     for (const engine of config.engines) {
+      if (engine.kind !== "simulated") continue;
       localEngines.push(stack.use(
         createSimulatedEngine({
           config: engine,
@@ -216,6 +218,21 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   }
 
   localEngines.push(...openProviders(stack, options, self));
+  if (config.role === "node") {
+    const commands = await createCommandEngines({
+      ...platform,
+      processes,
+      log: log.child("engine"),
+      given: config.engines.filter((engine) => engine.kind === "command"),
+      findsPrograms: config.engine === "auto",
+      takenIds: localEngines.map((engine) => engine.id),
+      node: id,
+      nodeName: config.name,
+      env: options.engineEnv,
+      temporaryDir: options.temporaryDir,
+    });
+    localEngines.push(...commands.map((engine) => stack.use(engine)));
+  }
   const upstreams = openUpstreams(
     stack,
     options,

@@ -1,6 +1,6 @@
 import { createBodyHandler } from "./body_handler.ts";
 import type { ApiOptions, Handler } from "./context.ts";
-import { createInferenceHandler } from "./inference.ts";
+import { createInferenceHandler, type ObjectReader } from "./inference.ts";
 import type { InferenceReader } from "./inference_reader.ts";
 import type { OllamaAdmin } from "./ollama/model_admin.ts";
 import type { OllamaLists } from "./ollama/model_handlers.ts";
@@ -21,10 +21,14 @@ export function createDialectRoutes(
   const infer = (
     pattern: string,
     load: () => Promise<InferenceReader>,
+    readObject?: ObjectReader,
   ): Route<RouteTarget> => ({
     method: "POST",
     pattern,
-    target: { scope: "infer", handle: createInferenceHandler(options, load) },
+    target: {
+      scope: "infer",
+      handle: createInferenceHandler(options, load, readObject),
+    },
   });
   const listed = (
     method: "GET" | "POST",
@@ -68,6 +72,19 @@ export function createDialectRoutes(
         ),
       },
     },
+    infer(
+      "/v1/audio/speech",
+      async () => (await import("./openai/audio/speech.ts")).readSpeech,
+    ),
+    infer(
+      "/v1/audio/transcriptions",
+      async () =>
+        (await import("./openai/audio/transcription.ts")).readTranscription,
+      async (...form) =>
+        await (await import("./openai/audio/audio_form.ts")).readAudioForm(
+          ...form,
+        ),
+    ),
     infer(
       "/api/chat",
       async () => (await import("./ollama/generation.ts")).readChat,

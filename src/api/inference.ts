@@ -6,6 +6,9 @@ import { readJsonObject } from "./json_body.ts";
 import { parseContinue, parseConversation } from "./openai/envelope.ts";
 import { pinSource, settleSource } from "./request_source.ts";
 
+/** Reads a request's body as one object. */
+export type ObjectReader = typeof readJsonObject;
+
 /**
  * Make the handler of an inference route: read the body, parse it once, let
  * the router place and run it, and pass the answer on.
@@ -13,6 +16,7 @@ import { pinSource, settleSource } from "./request_source.ts";
  * @param options What the API is built from.
  * @param load Loads what reads this route's body, at the first request: the
  * schemas' library costs a node that only waits 9 MB.
+ * @param readObject Reads the body as an object, from JSON unless told otherwise.
  * @returns The handler.
  */
 export function createInferenceHandler(
@@ -26,13 +30,14 @@ export function createInferenceHandler(
     | "continueStreams"
   >,
   load: () => Promise<InferenceReader>,
+  readObject: ObjectReader = readJsonObject,
 ): Handler {
   const { router, clock } = options;
   const bounds = boundsOf(options);
   let read: InferenceReader | null = null;
   return async ({ request, signal, prefix, client }) => {
     const startMs = clock.monotonic();
-    const body = await readJsonObject(request, bounds, clock);
+    const body = await readObject(request, bounds, clock);
     const said = settleSource({
       body: body.source,
       header: request.headers.get("x-covey-source"),

@@ -13,8 +13,8 @@ export type EngineList =
   | BadConfig;
 
 /**
- * Parse `engines` of covey.jsonc (design.md 8): simulated ones for now, with
- * defaults for whatever is left out but ids.
+ * Parse `engines` of covey.jsonc (design.md 8): simulated ones and
+ * commands, with defaults for whatever is left out but ids and command lines.
  *
  * @param value The parsed JSON.
  */
@@ -75,16 +75,52 @@ async function buildSchema(): Promise<ZodType<readonly EngineConfig[]>> {
     stallMs: between(0, 3_600_000).default(0),
     dieAfterTokens: whole(0, 1_000_000_000).nullable().default(null),
   }).default(noFaults);
-  const engine = z.strictObject({
-    kind: z.literal("simulated", {
-      error: 'this build knows no other kind than "simulated" yet',
-    }),
+  const simulated = z.strictObject({
+    kind: z.literal("simulated"),
     id,
     models: z.array(model, { error: "give a list of models" })
       .min(1, { error: "give at least one model" })
       .max(1_024, { error: "give at most 1024 models" }),
     maxLoaded: whole(1, 1_024).nullable().default(null),
     faults,
+  });
+  const program = {
+    id,
+    command: z.array(z.string().max(4_096).regex(/^[^\0]*$/), {
+      error: "give a list of texts, the program first",
+    }).min(1, { error: "give the program" })
+      .max(256, { error: "give at most 256 arguments" }),
+    slots: whole(1, 1_024).default(1),
+    timeLimitMs: whole(100, 86_400_000).default(300_000),
+  };
+  const command = z.strictObject({
+    kind: z.literal("command"),
+    id,
+    models: z.array(
+      z.discriminatedUnion("capability", [
+        z.strictObject({
+          ...program,
+          capability: z.literal("speech"),
+          output: z.literal("wav", {
+            error: 'give "wav"; Covey converts it to other formats',
+          }).default("wav"),
+          voice: z.string().max(128).exactOptional(),
+        }),
+        z.strictObject({
+          ...program,
+          capability: z.literal("transcription"),
+          output: z.enum(["text", "sphinx", "whisper-json"], {
+            error: "give text, sphinx or whisper-json",
+          }).default("text"),
+          language: z.string().max(32).exactOptional(),
+        }),
+      ], { error: 'give a capability, "speech" or "transcription"' }),
+      { error: "give a list of models" },
+    ).min(1, { error: "give at least one model" })
+      .max(64, { error: "give at most 64 models" }),
+  });
+  const engine = z.discriminatedUnion("kind", [simulated, command], {
+    error: 'this build knows no other kinds than "simulated" and "command" yet',
   });
   return z.array(engine, { error: "give a list of engines" })
     .max(256, { error: "give at most 256 engines" });

@@ -12,12 +12,15 @@ export {
   type MachineFacts,
 } from "./locate_config.ts";
 export type {
+  CommandEngineConfig,
+  CommandModelConfig,
   EngineChoice,
   EngineConfig,
   ListenAddress,
   NodeConfig,
   ProviderConfig,
   ProviderName,
+  SimulatedEngineConfig,
   SimulatedFaults,
   SimulatedModelConfig,
   TlsConfig,

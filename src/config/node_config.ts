@@ -49,8 +49,43 @@ export interface SimulatedFaults {
   readonly dieAfterTokens: number | null;
 }
 
+/** A program of a command engine (design.md 8). */
+export type CommandModelConfig =
+  & {
+    /** Name in requests. */
+    readonly id: string;
+    /** Program and arguments, with placeholders such as `{output}`. */
+    readonly command: readonly string[];
+    /** Requests side by side. */
+    readonly slots: number;
+    /** Longest time of one request. */
+    readonly timeLimitMs: number;
+  }
+  & (
+    | {
+      readonly capability: "speech";
+      readonly output: "wav";
+      readonly voice?: string;
+    }
+    | {
+      readonly capability: "transcription";
+      readonly output: "text" | "sphinx" | "whisper-json";
+      readonly language?: string;
+    }
+  );
+
+/** A command engine listed in covey.jsonc. */
+export interface CommandEngineConfig {
+  readonly kind: "command";
+  readonly id: string;
+  readonly models: readonly CommandModelConfig[];
+}
+
 /** An engine listed in covey.jsonc. */
-export type EngineConfig = {
+export type EngineConfig = SimulatedEngineConfig | CommandEngineConfig;
+
+/** A simulated engine listed in covey.jsonc. */
+export type SimulatedEngineConfig = {
   readonly kind: "simulated";
   readonly id: string;
   readonly models: readonly SimulatedModelConfig[];

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { parseEngineList } from "../../src/config/engine_list.ts";
 import fc from "fast-check";
 import { readConfigFile } from "../../src/config/config_file.ts";
 
@@ -115,6 +116,36 @@ Deno.test("readConfigFile fills what a simulated engine leaves out", async () =>
     maxLoaded: null,
     faults: { errorRate: 0, stallMs: 7, dieAfterTokens: null },
   }]);
+});
+
+Deno.test("parseEngineList reads programs for speech, and refuses what is none", async () => {
+  const engine = (model: object) => [{
+    kind: "command",
+    id: "piper",
+    models: [{ id: "piper-amy", ...model }],
+  }];
+  const speech = { capability: "speech", command: ["piper", "{output}"] };
+  assert.deepEqual(await parseEngineList(engine(speech)), {
+    kind: "read",
+    engines: engine({
+      ...speech,
+      slots: 1,
+      timeLimitMs: 300_000,
+      output: "wav",
+    }),
+  });
+  for (
+    const [model, reason] of [
+      [{ ...speech, capability: "chat" }, /give a capability/],
+      [{ ...speech, command: [] }, /command: give the program/],
+      [{ ...speech, command: "piper -x" }, /command: give a list of texts/],
+      [{ ...speech, output: "mp3" }, /output: give "wav"/],
+      [{ ...speech, shell: true }, /shell/],
+    ] as const
+  ) {
+    const read = await parseEngineList(engine(model));
+    assert.match(read.kind === "bad" ? read.line : "", reason);
+  }
 });
 
 Deno.test("readConfigFile refuses engines and says where", async () => {

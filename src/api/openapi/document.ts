@@ -85,18 +85,26 @@ function operationOf(
   };
 }
 
-function bodyOf({ body }: OperationNote): JsonObject {
+function bodyOf({ body, isForm }: OperationNote): JsonObject {
   return {
     required: body !== undefined,
     content: {
-      "application/json": { schema: body?.() ?? { type: "object" } },
+      [isForm ? "multipart/form-data" : "application/json"]: {
+        schema: body?.() ?? { type: "object" },
+      },
     },
   };
 }
 
 const TEXT = new Set(["/metrics", "/"]);
 
-function contentOf(path: string, { streams }: OperationNote): JsonObject {
+function contentOf(
+  path: string,
+  { answers, streams }: OperationNote,
+): JsonObject {
+  if (answers !== undefined) {
+    return { [answers]: { schema: { type: "string", format: "binary" } } };
+  }
   if (path === "/openapi") return { "text/html": {} };
   if (TEXT.has(path)) return { "text/plain": {} };
   return {

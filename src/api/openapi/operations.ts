@@ -2,6 +2,8 @@ import type { JsonObject } from "../../domain/mod.ts";
 import { describeMessages } from "../anthropic/chat_body.ts";
 import { describeGenerate, describeOllamaChat } from "../ollama/chat_body.ts";
 import { describeEmbeddings } from "../ollama/embed.ts";
+import { describeSpeech } from "../openai/audio/speech.ts";
+import { describeTranscription } from "../openai/audio/transcription.ts";
 import { describeChat } from "../openai/chat.ts";
 import { describeCompletion } from "../openai/completion.ts";
 import { describeEmbedding } from "../openai/embedding.ts";
@@ -12,6 +14,10 @@ export interface OperationNote {
   readonly summary: string;
   /** What its body has to satisfy, as the parser of that route has it. */
   readonly body?: () => JsonObject;
+  /** Whether the body is a form with a file, and not JSON. */
+  readonly isForm?: true;
+  /** Content type of an answer that is no JSON. */
+  readonly answers?: string;
   /** Content type of a streamed answer. */
   readonly streams?: string;
 }
@@ -34,6 +40,16 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /v1/embeddings": {
     summary: "Embed texts, in OpenAI's dialect",
     body: describeEmbedding,
+  },
+  "POST /v1/audio/speech": {
+    summary: "Speak a text, in OpenAI's dialect",
+    body: describeSpeech,
+    answers: "audio/*",
+  },
+  "POST /v1/audio/transcriptions": {
+    summary: "Write down what is said in a file, in OpenAI's dialect",
+    body: describeTranscription,
+    isForm: true,
   },
   "POST /v1/responses": {
     summary: "Make a response, in OpenAI's dialect; none is stored",
