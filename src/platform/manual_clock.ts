@@ -17,14 +17,21 @@ export class ManualClock implements Clock {
   #startMs: number;
   #waiting: Waiting[] = [];
   #nextId = 0;
+  readonly #turn: () => Promise<void>;
 
   /**
    * Start a clock.
    *
    * @param startMs Wall-clock time at the start, in milliseconds since the epoch.
+   * @param turn A turn of the real event loop. A shorter one than a timer's is
+   *   for tests in which nothing happens off the main thread.
    */
-  constructor(startMs = 1_800_000_000_000) {
+  constructor(
+    startMs = 1_800_000_000_000,
+    turn: () => Promise<void> = timerTurn,
+  ) {
     this.#startMs = startMs;
+    this.#turn = turn;
     this.#nowMs = 0;
   }
 
@@ -69,7 +76,7 @@ export class ManualClock implements Clock {
    */
   async advance(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms;
-    await turn();
+    await this.#turn();
     for (;;) {
       const next = this.#earliest(endMs);
       if (next === undefined) break;
@@ -79,10 +86,10 @@ export class ManualClock implements Clock {
         this.#waiting.push({ ...next, atMs: next.atMs + next.everyMs });
       }
       next.call();
-      await turn();
+      await this.#turn();
     }
     this.#nowMs = endMs;
-    await turn();
+    await this.#turn();
   }
 
   #earliest(endMs: number): Waiting | undefined {
@@ -113,6 +120,6 @@ export class ManualClock implements Clock {
   }
 }
 
-function turn(): Promise<void> {
+function timerTurn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }

@@ -168,18 +168,19 @@ lanTest("8 nodes are one cluster within 2 s", async (lan) => {
 });
 
 lanTest(
-  "halves of 2 and 2 go on apart, and are one again when the LAN is whole",
+  "halves of 4 and 4 go on apart, and are one again when the LAN is whole",
   async (lan) => {
-    const hosts = await addLicensed(lan, 4);
+    const hosts = await addLicensed(lan, 8);
     await lan.untilWhole(2000, ...hosts);
-    const isLeft = ({ n }: LanHost) => n <= 2;
+    const isLeft = ({ n }: LanHost) => n <= 4;
     const [left, right] = [
       hosts.filter(isLeft),
       hosts.filter((host) => !isLeft(host)),
     ];
     lan.split((one, other) => isLeft(one) !== isLeft(other));
-    await lan.untilWhole(6000, ...left);
-    await lan.untilWhole(1000, ...right);
+    const isWhole = (half: LanHost[]) =>
+      half.every(({ node }) => node.sees(...half.map(({ n }) => n)));
+    await lan.until("apart", 6000, () => isWhole(left) && isWhole(right));
     lan.split(null);
     await lan.untilWhole(6000, ...hosts);
   },

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import type { ClusterConfig, Secret } from "@covey/core/domain";
 import {
   createSeededEntropy,
@@ -19,6 +20,14 @@ import type { LinkSockets } from "../../src/link/link_sockets.ts";
 import { MemoryNet, type NetHost } from "./memory_net.ts";
 import { WholeNode } from "./whole_node.ts";
 
+// What nodes load when they need it is here beforehand: loading takes real
+// time, which the LAN's clock knows nothing of.
+import "@noble/curves/ed25519.js";
+import "../../src/actions/remove.ts";
+import "../../src/doctor/consult.ts";
+
+/** Turns of the event loop that what a wake-up started may take until it waits again. */
+const TURNS = 4;
 /** How far time goes between two looks. */
 const STEP_MS = 50;
 
@@ -28,7 +37,7 @@ const STEP_MS = 50;
  * silent or be cut off from some.
  */
 export class TestLan implements AsyncDisposable {
-  readonly clock = new ManualClock();
+  readonly clock = new ManualClock(undefined, turn);
   readonly lan = new MemoryLan(this.clock);
   readonly net = new MemoryNet(
     this.clock,
@@ -45,12 +54,11 @@ export class TestLan implements AsyncDisposable {
     };
   }
 
-  /** Put a host with a node on the LAN; its link is open then, and no time has passed. */
+  /** Put a host with a node on the LAN; it has begun to look for others then, and no time has passed. */
   async add(n: number, more: HostOptions = {}): Promise<LanHost> {
     const host = new LanHost(n, this);
     this.#hosts.push(host);
     await host.start(more);
-    await host.node.linkPort();
     return host;
   }
 
@@ -163,6 +171,7 @@ export class LanHost implements NetHost {
   async start(more: HostOptions): Promise<void> {
     const { clock, lan } = this.#lan;
     const entropy = createSeededEntropy(this.n);
+    const looking = Promise.withResolvers<void>();
     this.#node = await WholeNode.open({
       n: this.n,
       ...(more.files === undefined ? {} : { files: more.files }),
@@ -184,9 +193,11 @@ export class LanHost implements NetHost {
           service,
           onSighting,
         });
+        looking.resolve();
         return this.#discovery;
       },
     });
+    await looking.promise;
   }
 
   /** Give it another address; connections to the old one die without a word. */
@@ -220,6 +231,12 @@ export class LanHost implements NetHost {
       index: 1,
       addresses: [{ address: this.address, family: "IPv4", prefixLength: 8 }],
     };
+  }
+}
+
+async function turn(): Promise<void> {
+  for (let count = 0; count < TURNS; count++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
 
