@@ -76,8 +76,11 @@ export type CommandModelConfig =
 
 /** A command engine listed in covey.jsonc. */
 export interface CommandEngineConfig {
+  /** What tells it from other kinds. */
   readonly kind: "command";
+  /** Name of the engine. */
   readonly id: string;
+  /** Its programs. */
   readonly models: readonly CommandModelConfig[];
 }
 
