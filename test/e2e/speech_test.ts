@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import OpenAI, { toFile } from "openai";
 import { membersSeen } from "../../scripts/lab/members.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 
@@ -17,33 +18,30 @@ const MISSING = (await Promise.all(
   }),
 )).flat();
 
-/** Ask a node to speak, and to write down what it said. */
+/** Have OpenAI's client ask a node to speak, and to write down what it said. */
 async function roundTrip(url: string) {
-  const spoken = await fetch(`${url}/v1/audio/speech`, {
-    method: "POST",
-    body: JSON.stringify({
-      model: "espeak-ng",
-      input: "one two three four five",
-      voice: "alloy",
-      speed: 0.9,
-    }),
+  const { audio } = new OpenAI({
+    baseURL: `${url}/v1`,
+    apiKey: "none",
+    maxRetries: 0,
   });
-  const wav = await spoken.bytes();
-  assert.equal(spoken.status, 200, new TextDecoder().decode(wav));
+  const spoken = await audio.speech.create({
+    model: "espeak-ng",
+    input: "one two three four five",
+    voice: "alloy",
+    speed: 0.9,
+    response_format: "wav",
+  });
+  const wav = new Uint8Array(await spoken.arrayBuffer());
   assert.equal(new TextDecoder().decode(wav.subarray(0, 4)), "RIFF");
-  const form = new FormData();
-  form.append("file", new Blob([wav]), "numbers.wav");
-  form.append("model", "pocketsphinx");
-  form.append("response_format", "verbose_json");
-  const heard = await fetch(`${url}/v1/audio/transcriptions`, {
-    method: "POST",
-    body: form,
-  });
-  const transcript = await heard.json();
-  assert.equal(heard.status, 200, JSON.stringify(transcript));
+  const { data: transcript, response } = await audio.transcriptions.create({
+    model: "pocketsphinx",
+    file: await toFile(wav, "numbers.wav"),
+    response_format: "verbose_json",
+  }).withResponse();
   return {
     node: spoken.headers.get("x-covey-node"),
-    hearer: heard.headers.get("x-covey-node"),
+    hearer: response.headers.get("x-covey-node"),
     seconds: (wav.length - 44) / 2 / 22_050,
     transcript,
   };
@@ -53,6 +51,8 @@ Deno.test({
   name:
     "a node speaks with espeak-ng and hears it again with pocketsphinx, also for its peer (AUD-01)" +
     (MISSING.length === 0 ? "" : ` (not run: no ${MISSING.join(", ")} here)`),
+  // The client fetches an empty data URL to learn of forms, and leaves its body.
+  sanitizeResources: false,
   ignore: MISSING.length > 0 || !HAS_CLUSTER,
   fn: async () => {
     await using stack = new AsyncDisposableStack();
@@ -86,7 +86,8 @@ Deno.test({
       );
       assert(words.length >= 2, transcript.text);
       assert(Math.abs(transcript.duration - seconds) < 0.01);
-      assert(transcript.segments[0].end <= transcript.duration);
+      const [first] = transcript.segments ?? [];
+      assert(first !== undefined && first.end <= transcript.duration);
     }
   },
 });
