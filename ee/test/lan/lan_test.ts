@@ -92,11 +92,14 @@ lanTest(
 );
 
 lanTest(
-  "a member whose node stops is gone at once: its connections end and its port refuses",
+  "a member whose process ends is gone at once: its connections end and its port refuses",
   async (lan) => {
     const { a, b } = await formed(lan);
-    await lan.settle(b.stop(), AMPLE_MS);
-    await lan.until("gone", 100, () => a.node.member(2)?.health === "offline");
+    // No goodbye is heard, as from a process that is killed.
+    lan.lan.treat = () => ({ copies: 0, delayMs: 0 });
+    const stopped = b.stop();
+    await lan.until("gone", 300, () => a.node.member(2)?.health === "offline");
+    await lan.settle(stopped, AMPLE_MS);
   },
 );
 
