@@ -1,6 +1,6 @@
 import { Fault } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
-import { join, tooLarge } from "./bytes.ts";
+import { tooLarge } from "./bytes.ts";
 import { decompress } from "./content_encoding.ts";
 
 /** Bounds on a request body. */
@@ -19,6 +19,9 @@ export const BODY_BOUNDS: BodyBounds = {
   idleMs: 60_000,
   totalMs: 300_000,
 };
+
+/** Room that a body gets to begin with. */
+const LEAST_BYTES = 4_096;
 
 /**
  * Read a request's whole body, decompressed (REQ-03).
@@ -52,7 +55,8 @@ async function collect(
   clock: Clock,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  // Chunks are copied, not kept: one of a single byte may hold on to a buffer of 64 KiB.
+  let whole = new Uint8Array(LEAST_BYTES);
   let sizeBytes = 0;
   let expired: Fault | undefined;
   // Cancelling the reader is what ends a read that waits.
@@ -78,9 +82,14 @@ async function collect(
       const { done, value } = await reader.read();
       if (expired !== undefined) throw expired;
       if (done) break;
+      const startBytes = sizeBytes;
       sizeBytes += value.length;
       if (sizeBytes > bounds.limitBytes) throw tooLarge(bounds.limitBytes);
-      chunks.push(value);
+      if (sizeBytes > whole.length) {
+        const roomBytes = Math.max(sizeBytes, whole.length * 2);
+        whole = new Uint8Array(whole.buffer.transfer(roomBytes));
+      }
+      whole.set(value, startBytes);
     }
   } catch (error) {
     if (error instanceof Fault) {
@@ -93,5 +102,5 @@ async function collect(
       { cause: error },
     );
   }
-  return join(chunks, sizeBytes);
+  return whole.subarray(0, sizeBytes);
 }

@@ -5,6 +5,7 @@ import {
   CHAT,
   CHAT_ANSWER,
   errorOf,
+  get,
   LOOPBACK,
   post,
 } from "./api_under_test.ts";
@@ -238,4 +239,30 @@ Deno.test("handle says that a body broke off when its connection did", async () 
   const response = await api.handle(post(PATH, broken), LOOPBACK);
   assert.equal(response.status, 400);
   assert.match((await errorOf(response)).message, /broke off/);
+});
+
+Deno.test("AUD-01 a body that trickles in holds on to none of the buffers it came in", async () => {
+  const { api, router } = apiUnderTest();
+  router.answer = () => ({ body: "{}" });
+  const text = new TextEncoder().encode(
+    '{"model":"m","messages":[{"role":"user","content":"Hello"}]}',
+  );
+  // Each byte comes in the same buffer: who keeps that instead of a copy reads it wrong.
+  const buffer = new Uint8Array(65_536);
+  let at = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const byte = text[at++];
+      if (byte === undefined) return controller.close();
+      buffer[0] = byte;
+      controller.enqueue(buffer.subarray(0, 1));
+    },
+  }, { highWaterMark: 0 });
+  const response = await api.handle(
+    get("/v1/chat/completions", { method: "POST", body }),
+    LOOPBACK,
+  );
+  assert.equal(response.status, 200);
+  await response.body?.cancel();
+  assert.equal(router.requests.length, 1);
 });
