@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { FROM_SOURCE, inheritedEnv } from "../../scripts/lab/node_process.ts";
+import { ownLines } from "../../scripts/lab/own_lines.ts";
 
 /** Run `covey serve` where it can not start, and return how it ended. */
 async function failToStart(
@@ -25,7 +26,7 @@ async function failToStart(
     return {
       code,
       text: decoder.decode(stdout),
-      lines: decoder.decode(stderr).trim().split("\n"),
+      lines: ownLines(decoder.decode(stderr)),
     };
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -5,10 +5,7 @@ import { closedLoop, streamChat } from "../../scripts/lab/chat.ts";
 import { listMembers, membersSeen } from "../../scripts/lab/members.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 const SIMULATED = {
   engines: [{

@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { membersSeen } from "../../scripts/lab/members.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 /** The same model, the faster node first choice of both. */
 function simulated(decodeTokensPerSecond: number) {

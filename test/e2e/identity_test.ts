@@ -4,10 +4,7 @@ import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { issueForTest } from "../../scripts/lab/licensed.ts";
 import { isUsed } from "../../scripts/lab/members.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 const SECRET = "a secret for these tests alone 5520";
 

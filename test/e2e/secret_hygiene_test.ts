@@ -4,10 +4,7 @@ import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { descendants } from "./procfs.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 const SECRET = "a secret for the tests alone 7391";
 const BEFORE = "the secret that came before it 28";

@@ -3,10 +3,7 @@ import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import { membersSeen } from "../../scripts/lab/members.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 const MISSING = (await Promise.all(
   ["espeak-ng", "pocketsphinx_continuous"].map(async (program) => {

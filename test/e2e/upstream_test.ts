@@ -4,6 +4,7 @@ import { eventually } from "../../scripts/lab/eventually.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { startFakeOllama } from "../fakes/fake_ollama.ts";
 import { startFakeVllm } from "../fakes/fake_vllm.ts";
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 /** Start a node without an engine of its own, in front of upstream servers. */
 async function startInFrontOf(
@@ -26,10 +27,6 @@ async function startInFrontOf(
     }),
   );
 }
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
 
 async function modelsOf(url: string): Promise<readonly string[]> {
   const { data } = await (await fetch(`${url}/v1/models`)).json();

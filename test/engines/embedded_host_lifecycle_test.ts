@@ -10,6 +10,7 @@ import {
   RunningHost,
   tinyArguments,
 } from "./embedded_host_driver.ts";
+import { ownLines } from "../../scripts/lab/own_lines.ts";
 
 const say = (content: string) => [{ role: "user", content }];
 const CHAT = "/v1/chat/completions";
@@ -143,7 +144,7 @@ Deno.test("engine host exits with 2 and one line when called wrongly", async () 
   await using host = await RunningHost.start(["--mode", "dance"]);
   const { code, stderr } = await host.exit();
   assert.equal(code, 2);
-  assert.equal(stderr.trim().split("\n").length, 1);
+  assert.equal(ownLines(stderr).length, 1);
 });
 
 Deno.test("engine host lets 64 wait and refuses the 65th", async () => {

@@ -1,8 +1,5 @@
 import { endOf } from "../../../scripts/lab/lan/run_program.ts";
-
-const HAS_CLUSTER = await Deno.stat(
-  new URL("../../../ee/main.ts", import.meta.url),
-).then(() => true, () => false);
+import { HAS_CLUSTER } from "../../../scripts/lab/cluster_code.ts";
 
 /** Debian package that brings a program of the test LAN. */
 const PACKAGES: Readonly<Record<string, string>> = {
