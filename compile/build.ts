@@ -41,6 +41,8 @@ async function buildCompiled(
         ...PERMISSION_FLAGS,
         "--target",
         target.triple,
+        // The gates check types; bundles have none.
+        "--no-check",
         "--include",
         "node_modules",
         "--output",
