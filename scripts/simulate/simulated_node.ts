@@ -1,3 +1,11 @@
+/**
+ * A node in virtual time: its engines and what stands in front of them.
+ *
+ * Long because: it is the one place that mirrors how the router's own parts
+ * hang together around an engine, and is to be read beside them in one piece.
+ *
+ * @module
+ */
 import {
   type Eviction,
   type NodeId,

@@ -27,7 +27,7 @@ function parse(said: Said = {}): Promise<ConfigResult> {
     facts: {
       hostname: said.hostname ?? "ada.lan",
       platformDataDir: "/home/ada/.local/share/covey",
-      cwd: "/work",
+      cwd: "/srv",
     },
   });
 }
@@ -166,7 +166,7 @@ Deno.test("parseNodeConfig reads each variable", async (t) => {
       (c) => c.listen[0]?.host,
       "::ffff:127.0.0.1",
     ],
-    [{ COVEY_DATA_DIR: "state" }, (c) => c.dataDir, "/work/state"],
+    [{ COVEY_DATA_DIR: "state" }, (c) => c.dataDir, "/srv/state"],
     [
       { COVEY_DATA_DIR: "~/a/../b" },
       (c) => [c.dataDir, c.modelsDir],
@@ -401,7 +401,7 @@ Deno.test("parseNodeConfig refuses an API that strangers could use or read", asy
 Deno.test("parseNodeConfig reads secrets from files", async () => {
   const files = {
     "/run/secret": `${STRONG}\n`,
-    "/work/keys": "key-a\nkey-b\n",
+    "/srv/keys": "key-a\nkey-b\n",
     "/home/ada/covey.licence": "licence-text",
     "/home/ada/.local/share/covey/secret": `${STRONG}-2`,
     "/run/empty": "\n",
@@ -703,7 +703,7 @@ Deno.test("parseNodeConfig takes a certificate with its key, or the node's own, 
   });
   assert.deepEqual(said.config.tls, {
     kind: "files",
-    certificateFile: "/work/c.pem",
+    certificateFile: "/srv/c.pem",
     keyFile: "/home/ada/k.pem",
   });
   const filed = await ok({
@@ -743,7 +743,7 @@ Deno.test("parseNodeConfig does not judge what is open to whom for a command tha
     flags: [],
     file: null,
     readFile: (path) => files.readText(path),
-    facts: { hostname: "ada", platformDataDir: "/data", cwd: "/work" },
+    facts: { hostname: "ada", platformDataDir: "/data", cwd: "/srv" },
     servesNothing: true,
   });
   assert.equal(read.kind, "ok");

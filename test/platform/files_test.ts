@@ -22,8 +22,8 @@ function contract(
   });
   Deno.test(`Files ${name} (memory)`, async () => {
     const files = new MemoryFiles();
-    await files.makeFolder("/work", 0o700);
-    await check(files, "/work");
+    await files.makeFolder("/srv", 0o700);
+    await check(files, "/srv");
   });
 }
 
