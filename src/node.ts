@@ -5,85 +5,25 @@ import {
   openListeners,
   type Readiness,
   StartError,
-  type TlsIdentity,
 } from "./api/mod.ts";
-import type { NodeConfig } from "./config/mod.ts";
-import {
-  type Engine,
-  LOCK_FILE,
-  type Log,
-  type MemberView,
-  type NodeId,
-  withConditions,
-} from "./domain/mod.ts";
+import { openApiIdentity } from "./api_identity.ts";
 import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
-import { createCommandEngines } from "./engines/command/command_engines.ts";
-import {
-  createEmbeddedEngine,
-  type EmbeddedEngine,
-} from "./engines/embedded/embedded_engine.ts";
-import { createOwnFetch } from "./engines/http_client.ts";
-import { createProviderEngine } from "./engines/provider/providers.ts";
-import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
-import {
-  createUpstreams,
-  type Upstreams,
-} from "./engines/upstream/upstreams.ts";
+import { checkDescriptors, openDataFolder } from "./data_folder.ts";
+import { type MemberView, type NodeId, withConditions } from "./domain/mod.ts";
+import type { EmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createImports } from "./models/import/imports.ts";
 import { PIECE_BYTES } from "./models/pull/file_download.ts";
 import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
+import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
-import {
-  explainDenial,
-  FEWEST_DESCRIPTORS,
-  FileError,
-  type Platform,
-  readDescriptorLimit,
-  trackProcesses,
-} from "./platform/mod.ts";
+import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
+import { trackProcesses } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
-import {
-  type ClientKeys,
-  ClientKeysError,
-  loadClientKeys,
-} from "./store/client_keys.ts";
-import {
-  CertificateError,
-  namesOf,
-  readCertificate,
-} from "./store/api_certificate.ts";
-import { loadNodeId, NodeIdError } from "./store/node_id.ts";
 
-/** What a node is made of besides its configuration. */
-export interface NodeOptions {
-  /** What the operator said. */
-  readonly config: NodeConfig;
-  /** The outside world. */
-  readonly platform: Platform;
-  /** Where it logs. */
-  readonly log: Log;
-  /** Version of the program. */
-  readonly version: string;
-  /** Variables that engine processes may see; nothing else reaches them. */
-  readonly engineEnv: Readonly<Record<string, string>>;
-  /** Variables that programs of the system may see which the cluster starts, as ssh. */
-  readonly toolEnv?: Readonly<Record<string, string>>;
-  /** Folder for temporary files of this machine. */
-  readonly temporaryDir: string;
-  /** Memory that a new model could use, in bytes. */
-  freeMemoryBytes(): number;
-  /** The operating system, for the sensors. */
-  readonly operatingSystem: "linux" | "darwin" | "other";
-  /** Number of the user that this process runs as, for messages of what is denied to it. */
-  readonly userId?: number;
-  /** Resident memory of this process, in bytes, for the metrics. */
-  residentBytes(): number;
-  /** Adds the cluster; without it a configured secret stops the start. */
-  readonly clusterCode?: ClusterCode;
-}
+export type { NodeOptions } from "./node_options.ts";
 
 /** A running node. Disposing it lets running answers end, then closes everything. */
 export interface Node extends AsyncDisposable {
@@ -136,7 +76,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   await store.refresh();
 
   const processes = trackProcesses(platform.processes);
-  const hasEmbedded = config.role === "node" && config.engine !== "off";
   const sensors = stack.use(
     createSensors({
       ...platform,
@@ -145,7 +84,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       path: options.engineEnv["PATH"] ?? "",
       modelsDir: config.modelsDir,
       onBattery: config.onBattery,
-      computesHere: () => hasEmbedded && store.list().length > 0,
+      computesHere: () => runsEmbedded(config) && store.list().length > 0,
       ownPids: () => processes.pids(),
       isBusy,
     }),
@@ -170,75 +109,14 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
   await pulls.resume();
 
-  const localEngines: Engine[] = [];
-  /** Those that compute on this machine, and feel what it feels. */
-  const onMachine = new Set<Engine>();
-  if (config.role === "node") {
-    for (const engine of config.engines) {
-      if (engine.kind !== "simulated") continue;
-      localEngines.push(stack.use(
-        createSimulatedEngine({
-          config: engine,
-          clock,
-          entropy,
-          node: id,
-          nodeName: config.name,
-        }),
-      ));
-    }
-    if (hasEmbedded) {
-      const embedded = stack.use(
-        createEmbeddedEngine({
-          ...platform,
-          processes,
-          log: log.child("engine"),
-          models: store,
-          node: id,
-          nodeName: config.name,
-          slots: config.slots,
-          contextLength: config.contextLength,
-          threads: config.engineThreads,
-          keepAliveMs: config.keepAliveMs,
-          gpu: "auto",
-          env: options.engineEnv,
-          runtimeDir: `${config.dataDir}/run`,
-          temporaryDir: options.temporaryDir,
-          freeMemoryBytes: async () =>
-            Math.min(
-              options.freeMemoryBytes(),
-              await sensors.containerFreeBytes(),
-            ),
-          totalMemoryBytes: () => sensors.reading().memoryTotalBytes,
-        }),
-      );
-      computing.engine = embedded;
-      localEngines.push(embedded);
-      onMachine.add(embedded);
-    }
-  }
-
-  localEngines.push(...openProviders(stack, options, self));
-  if (config.role === "node") {
-    const commands = await createCommandEngines({
-      ...platform,
-      processes,
-      log: log.child("engine"),
-      given: config.engines.filter((engine) => engine.kind === "command"),
-      findsPrograms: config.engine === "auto",
-      takenIds: localEngines.map((engine) => engine.id),
-      node: id,
-      nodeName: config.name,
-      env: options.engineEnv,
-      temporaryDir: options.temporaryDir,
-    });
-    localEngines.push(...commands.map((engine) => stack.use(engine)));
-  }
-  const upstreams = openUpstreams(
-    stack,
-    options,
+  const engines = await openOwnEngines(stack, {
+    ...options,
     self,
-    localEngines.map((engine) => engine.id),
-  );
+    store,
+    sensors,
+    processes,
+  });
+  computing.engine = engines.embedded;
 
   // The router asks for peers at every placement; there are none until the
   // cluster, which needs the router for its peers' work, is made below.
@@ -246,17 +124,15 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const router = stack.use(
     createRouter({
       self,
-      localEngines,
-      ...(upstreams === null
-        ? {}
-        : { foundEngines: () => upstreams.engines() }),
+      localEngines: engines.fixed,
+      foundEngines: () => engines.found(),
       peers: () => joined.slot?.cluster?.engines() ?? [],
       policy: config.routing,
       maxQueue: config.maxQueue,
       keepAliveMs: config.keepAliveMs,
       modelSets: config.modelSets,
       machine: sensors,
-      speedOf: (engine) => onMachine.has(engine) ? sensors : null,
+      speedOf: (engine) => engines.feelsMachine(engine) ? sensors : null,
       clock,
       entropy,
       log: log.child("router"),
@@ -330,7 +206,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     continueStreams: config.continueStreams,
     self,
   });
-  const tls = await tlsIdentity(options, id);
+  const tls = await openApiIdentity(options, id);
   const listeners = stack.use(
     await openListeners({
       addresses: config.listen,
@@ -352,138 +228,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     ),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-/** Engines of providers; the start does not wait for them either. */
-function openProviders(
-  stack: AsyncDisposableStack,
-  { config, log, platform: { clock } }: NodeOptions,
-  self: { readonly id: NodeId; readonly name: string },
-): readonly Engine[] {
-  if (config.role !== "node" || config.providers.length === 0) return [];
-  const { fetch } = stack.use(createOwnFetch());
-  return config.providers.map((account) =>
-    stack.use(
-      createProviderEngine({
-        account,
-        isLent: config.lendProviders,
-        node: self.id,
-        nodeName: self.name,
-        clock,
-        log: log.child("engine"),
-        fetch,
-      }),
-    )
-  );
-}
-
-/** Engines of servers that run already; the start does not wait for them. */
-function openUpstreams(
-  stack: AsyncDisposableStack,
-  { config, log, platform: { clock } }: NodeOptions,
-  self: { readonly id: NodeId; readonly name: string },
-  takenIds: readonly string[],
-): Upstreams | null {
-  const { upstreams } = config;
-  if (config.role !== "node" || upstreams.kind === "off") return null;
-  const { fetch } = stack.use(createOwnFetch());
-  return stack.use(
-    createUpstreams({
-      named: upstreams.kind === "named" ? upstreams.upstreams : null,
-      ownPorts: config.listen.map(({ port }) => port),
-      takenIds,
-      node: self.id,
-      nodeName: self.name,
-      clock,
-      log: log.child("engine"),
-      fetch,
-    }),
-  );
-}
-
-/** A node that runs out of descriptors fails in the middle of its work, so it does not begin. */
-async function checkDescriptors({ files }: Platform): Promise<void> {
-  const limit = await readDescriptorLimit(files);
-  if (limit === null || limit >= FEWEST_DESCRIPTORS) return;
-  throw new StartError(
-    `Cannot start with ${limit} file descriptors: ${FEWEST_DESCRIPTORS} are needed; run \`ulimit -n ${FEWEST_DESCRIPTORS}\` first, or set LimitNOFILE=${FEWEST_DESCRIPTORS} in its service`,
-  );
-}
-
-/** Make the data folder and read the node's id and its clients' keys in it. */
-async function openDataFolder(
-  { clusterCode, config, log, platform, userId }: NodeOptions,
-): Promise<
-  {
-    readonly id: NodeId;
-    readonly lock: Disposable;
-    readonly clientKeys: ClientKeys;
-  }
-> {
-  const { dataDir } = config;
-  const { clock, entropy, files } = platform;
-  try {
-    await files.makeFolder(dataDir, 0o700);
-    await using stack = new AsyncDisposableStack();
-    const lock = stack.use(await files.lock(`${dataDir}/${LOCK_FILE}`));
-    if (lock === null) {
-      throw new StartError(
-        `Another node runs on the data folder "${dataDir}"; stop it, or set COVEY_DATA_DIR to another folder`,
-      );
-    }
-    const inCluster = config.cluster.secret !== null ||
-      await clusterCode?.resumesCluster(files, `${dataDir}/cluster`);
-    if (inCluster) await clusterCode?.settleIdentity?.(files, dataDir, log);
-    const id = await loadNodeId(files, entropy, dataDir);
-    const clientKeys = await loadClientKeys({
-      files,
-      entropy,
-      nowMs: () => clock.now(),
-      dataDir,
-    });
-    stack.move();
-    return { id, lock, clientKeys };
-  } catch (error) {
-    if (error instanceof FileError) {
-      const said = await explainDenial(files, error, userId ?? null);
-      throw new StartError(
-        `${said}; set COVEY_DATA_DIR to a folder that this user can write`,
-        { cause: error, denied: error.problem === "denied" },
-      );
-    }
-    if (error instanceof NodeIdError || error instanceof ClientKeysError) {
-      throw new StartError(error.message);
-    }
-    throw error;
-  }
-}
-
-/** What the API proves itself by beyond loopback. */
-async function tlsIdentity(
-  { clusterCode, config, platform }: NodeOptions,
-  nodeId: NodeId,
-): Promise<TlsIdentity | null> {
-  const { tls, dataDir } = config;
-  const hosts = config.listen.map(({ host }) => host);
-  if (tls === null || hosts.every(isLoopback)) return null;
-  const { entropy, files } = platform;
-  const own = { files, entropy, dataDir, nodeId };
-  try {
-    if (tls.kind === "self") {
-      const names = namesOf({ ...config, hosts });
-      const made = await clusterCode?.ensureApiCertificate?.({ ...own, names });
-      if (made !== undefined) return await readCertificate(files, made);
-      throw new StartError(
-        "COVEY_TLS_CERT=self needs the full build, which can make a certificate; give COVEY_TLS_CERT and COVEY_TLS_KEY the paths of your own",
-      );
-    }
-    return await readCertificate(files, tls);
-  } catch (error) {
-    if (error instanceof CertificateError || error instanceof FileError) {
-      throw new StartError(error.message, { cause: error });
-    }
-    throw error;
-  }
 }
 
 function clusterCodeFor(

@@ -54,7 +54,14 @@ export const ZONES: readonly Zone[] = [
   })),
   {
     name: "composition root",
-    holds: ["src/node.ts", "src/cluster_slot.ts"],
+    holds: [
+      "src/node.ts",
+      "src/node_options.ts",
+      "src/data_folder.ts",
+      "src/api_identity.ts",
+      "src/own_engines.ts",
+      "src/cluster_slot.ts",
+    ],
     values: SOURCE,
     why: "it wires the node, and the process edge wires it",
   },
