@@ -10,24 +10,24 @@ import type { KeyHash } from "./identity/key_hash.ts";
 import { type MachineFacts, machineTag } from "./identity/machine_facts.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
 import type { Licence } from "./licence/licence.ts";
-import { dialLink, type LinkCredentials } from "./link/dial.ts";
-import { formatAddress, type LinkAddress } from "./link/link_address.ts";
+import type { LinkCredentials } from "./link/dial.ts";
+import { formatAddress } from "./link/link_address.ts";
 import { LinkServer } from "./link/link_server.ts";
-import { MemberChannel } from "./link/member_channel.ts";
 import { CloneGuard } from "./membership/clone_guard.ts";
-import { Dialer, type Met } from "./membership/dialer.ts";
+import { Dialer } from "./membership/dialer.ts";
 import { MemberStore } from "./membership/member_store.ts";
 import { type Applicant, Membership } from "./membership/membership.ts";
 import { Notes } from "./membership/notes.ts";
 import type { Peer } from "./membership/peer.ts";
 import { Peers } from "./membership/peers.ts";
-import { fetchStatus } from "./membership/status_call.ts";
 import type { SecretRing } from "./membership/secret_ring.ts";
 import type { StatusMessage } from "./membership/status_message.ts";
 import type { SshTunnels } from "./ssh/ssh_tunnels.ts";
 import { LinkAnswers } from "./link_answers.ts";
+import { LinkCalls } from "./link_calls.ts";
 import { enginesInReach, viewMembers } from "./member_views.ts";
 import { reachNamedPeers } from "./named_peers.ts";
+import { TwinWatch } from "./twin_watch.ts";
 import { isWildcard, Whereabouts } from "./whereabouts.ts";
 
 /** Starts discovery; tests put another one in its place. */
@@ -71,8 +71,8 @@ export class RunningCluster implements AsyncDisposable {
   readonly #dialer: Dialer;
   readonly #stack = new AsyncDisposableStack();
   readonly #life = new AbortController();
-  /** Members that hold this node to be a copy of another. */
-  readonly #heldCopyBy = new Set<KeyHash>();
+  readonly #calls: LinkCalls;
+  readonly #twin: TwinWatch;
   #server: LinkServer | null = null;
   #tunnels: SshTunnels | null = null;
   #discovery: Discovery | null = null;
@@ -150,9 +150,16 @@ export class RunningCluster implements AsyncDisposable {
         audit.note({ event: "removed", name, id, expelled: false, by: from });
       },
     });
+    this.#calls = new LinkCalls({
+      credentials: identity,
+      bootId: this.#bootId,
+      clock,
+      question: (keyHash) => this.#question(keyHash),
+    });
+    this.#twin = new TwinWatch(this.#bootId, this.#calls, this.#notes);
     this.#guard = new CloneGuard({
       bootAt: (keyHash, address, signal) =>
-        this.#bootAt(keyHash, address, signal),
+        this.#calls.bootAt(keyHash, address, signal),
       nameOf: (keyHash) => this.#membership.rowOf(keyHash)?.name ?? "a member",
       onBelieved: (keyHash) => this.#peers.get(keyHash)?.monitor.pollNow(),
       notes: this.#notes,
@@ -188,7 +195,7 @@ export class RunningCluster implements AsyncDisposable {
         if (why !== null && first !== null) book.met(row.keyHash, first);
         return why;
       },
-      onHeldCopy: (peer, reason) => this.#onHeldCopy(peer, reason),
+      onHeldCopy: (peer, reason) => this.#twin.heldBy(peer.row.keyHash, reason),
       onStatus: (peer, status) => this.#onStatus(peer, status),
       onMet: () => this.#save(),
     });
@@ -198,7 +205,7 @@ export class RunningCluster implements AsyncDisposable {
       clock,
       entropy,
       log,
-      dial: (addresses, signal) => this.#dial(addresses, null, signal),
+      dial: (addresses, signal) => this.#calls.dial(addresses, null, signal),
       isMember: (keyHash) =>
         this.#membership.memberOf(keyHash) !== undefined &&
         !this.#membership.wantsSeat,
@@ -206,7 +213,7 @@ export class RunningCluster implements AsyncDisposable {
         this.#places.dialled(keyHash, address, sighted);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
-      onOwnKey: (met, signal) => this.#checkClone(met, signal),
+      onOwnKey: (met, signal) => this.#twin.check(met, signal),
       admit: (met, signal) => this.#gate.office.ask(met, signal),
     });
     this.#answers = new LinkAnswers({
@@ -218,7 +225,7 @@ export class RunningCluster implements AsyncDisposable {
       guard: this.#guard,
       door: this.#gate.door,
       port: () => this.#port,
-      onCopy: (address) => this.#noteCopy(address),
+      onCopy: (address) => this.#twin.seenAt(address),
       life: this.#life.signal,
     });
   }
@@ -263,7 +270,7 @@ export class RunningCluster implements AsyncDisposable {
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
       ownAddresses: () => this.#places.own(),
-      dial: this.#dial.bind(this),
+      dial: (...met) => this.#calls.dial(...met),
     };
   }
 
@@ -380,87 +387,6 @@ export class RunningCluster implements AsyncDisposable {
     this.#gate.door.merge(status.door, peer.monitor.name);
     this.#membership.merge(status.rows, peer.monitor.name);
     this.#places.learn(peer, status);
-  }
-
-  async #dial(
-    addresses: readonly LinkAddress[],
-    expected: KeyHash | null,
-    signal: AbortSignal,
-  ): Promise<Met> {
-    const { identity, platform } = this.#options;
-    const { clock } = platform;
-    const first = await dialLink({
-      addresses,
-      expected,
-      credentials: identity,
-      clock,
-      signal,
-    });
-    const channel = new MemberChannel({
-      keyHash: first.keyHash,
-      addresses: () => [first.address],
-      credentials: identity,
-      bootId: this.#bootId,
-      clock,
-      first,
-    });
-    return { address: first.address, channel };
-  }
-
-  /** Same key and boot id is this node itself; another boot id is a copy of it. */
-  async #checkClone(
-    { address, channel }: Met,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { clock } = this.#options.platform;
-    const question = this.#question(channel.keyHash);
-    const { status } = await fetchStatus(channel, question, { clock, signal });
-    if (status.bootId !== this.#bootId) this.#noteCopy(formatAddress(address));
-  }
-
-  #noteCopy(other: string): void {
-    this.#notes.noteOwn(
-      "copy",
-      `Another running node, at ${other}, holds this node's identity, as after copying a disk; run \`covey identity reset\` on the one that is the copy`,
-    );
-  }
-
-  /** Members that say so are kept apart from those that do not: one is enough. */
-  #onHeldCopy(peer: Peer, reason: string | null): void {
-    if (reason !== null) {
-      this.#heldCopyBy.add(peer.row.keyHash);
-      this.#notes.noteOwn("copy", reason);
-    } else if (
-      this.#heldCopyBy.delete(peer.row.keyHash) && this.#heldCopyBy.size === 0
-    ) this.#notes.noteOwn("copy", null);
-  }
-
-  /** The boot id of who holds a key at an address; null where nobody does. */
-  async #bootAt(
-    keyHash: KeyHash,
-    address: LinkAddress,
-    signal: AbortSignal,
-  ): Promise<string | null> {
-    const { identity, platform: { clock } } = this.#options;
-    using channel = new MemberChannel({
-      keyHash,
-      addresses: () => [address],
-      credentials: identity,
-      bootId: this.#bootId,
-      clock,
-    });
-    try {
-      const question = this.#question(keyHash);
-      const { status } = await fetchStatus(channel, question, {
-        clock,
-        signal,
-      });
-      return status.bootId;
-    } catch {
-      // Nobody there, somebody else, or no answer in time: it is not there.
-      signal.throwIfAborted();
-      return null;
-    }
   }
 
   /** Whether a member was found to be gone, and not only not met yet. */
