@@ -73,6 +73,10 @@ export function createDialectRoutes(
       },
     },
     infer(
+      "/v1/rerank",
+      async () => (await import("./openai/rerank.ts")).readRerank,
+    ),
+    infer(
       "/v1/audio/speech",
       async () => (await import("./openai/audio/speech.ts")).readSpeech,
     ),

@@ -18,7 +18,6 @@ import { createStatusHandlers } from "./status.ts";
 /** Paths that a dialect has and Covey does not, by the pattern they are counted under. */
 const NOT_BUILT: readonly string[] = [
   "/v1/responses/{rest…}",
-  "/v1/rerank",
   "/v1/consensus",
   "/v1/audio/{rest…}",
   "/v1/images/{rest…}",

@@ -20,7 +20,7 @@ const PATHS: Readonly<Record<Capability, string | null>> = {
   chat: "/v1/chat/completions",
   completion: "/v1/completions",
   embedding: "/v1/embeddings",
-  rerank: null,
+  rerank: "/v1/rerank",
   transcription: null,
   speech: null,
 };
@@ -92,7 +92,10 @@ function bodyOf({ model, request, resume }: Attempt): JsonObject {
     ...asked,
     covey_resume: { text: resume.text, tokens: resume.tokens },
   };
-  if (request.capability === "embedding") return { ...body, model };
+  const { capability } = request;
+  if (capability === "embedding" || capability === "rerank") {
+    return { ...body, model };
+  }
   return request.stream
     // Usage is always asked for: predictions are held against it.
     ? { ...body, model, stream: true, stream_options: { include_usage: true } }

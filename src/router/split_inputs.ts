@@ -1,4 +1,15 @@
-import type { InferenceRequest, JsonValue } from "../domain/mod.ts";
+import type {
+  Capability,
+  InferenceRequest,
+  JsonObject,
+  JsonValue,
+} from "../domain/mod.ts";
+
+/** Where the inputs stand in the body, for kinds of work whose inputs are answered apart. */
+const LISTS: Readonly<Partial<Record<Capability, string>>> = {
+  embedding: "input",
+  rerank: "documents",
+};
 
 /**
  * Tokens of each input of a request whose inputs may be answered apart: a share
@@ -10,11 +21,13 @@ import type { InferenceRequest, JsonValue } from "../domain/mod.ts";
 export function divisibleInputs(
   request: InferenceRequest,
 ): readonly number[] | null {
-  const { input } = request.body;
-  const isList = request.capability === "embedding" && Array.isArray(input) &&
-    input.length === request.inputCount && input.length >= 2;
+  const list = LISTS[request.capability];
+  const inputs = list === undefined ? undefined : request.body[list];
+  const isList = Array.isArray(inputs) && inputs.length >= 2 &&
+    inputs.length === request.inputCount;
   if (!isList) return null;
-  const lengths = input.map(lengthOf);
+  const shared = sharedLength(request.body);
+  const lengths = inputs.map((one) => shared + lengthOf(one));
   const all = lengths.reduce((sum, one) => sum + one, 0);
   return lengths.map((one) => request.promptTokens * one / Math.max(1, all));
 }
@@ -33,18 +46,24 @@ export function partOf(
     readonly tokens: number;
   },
 ): InferenceRequest {
-  const { input } = request.body;
+  const list = LISTS[request.capability] ?? "input";
+  const inputs = request.body[list];
   return {
     ...request,
     body: {
       ...request.body,
-      input: Array.isArray(input)
-        ? input.slice(part.from, part.from + part.count)
+      [list]: Array.isArray(inputs)
+        ? inputs.slice(part.from, part.from + part.count)
         : null,
     },
     promptTokens: Math.max(1, Math.round(part.tokens)),
     inputCount: part.count,
   };
+}
+
+/** What is read together with each input: the query of a rerank request. */
+function sharedLength({ query }: JsonObject): number {
+  return typeof query === "string" ? query.length : 0;
 }
 
 function lengthOf(input: JsonValue): number {

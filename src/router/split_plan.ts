@@ -58,10 +58,13 @@ export function planSplit(
   return gains ? { parts: [first, ...rest], predictedMs } : null;
 }
 
-/** Vectors of different weights must not stand in one answer. */
+/** Vectors or scores of different weights must not stand in one answer. */
 function joins(one: Candidate, alone: Candidate): boolean {
-  return one.tier === alone.tier && one.offer.root === alone.offer.root &&
-    Number.isFinite(one.estimate.estimateMs);
+  const { root } = alone.offer;
+  // Servers of two kinds score the same weights on two scales.
+  const isSure = root !== null || !alone.offer.capabilities.includes("rerank");
+  return one === alone || (isSure && one.tier === alone.tier &&
+    one.offer.root === root && Number.isFinite(one.estimate.estimateMs));
 }
 
 function onePerDevice(

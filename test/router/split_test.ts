@@ -184,3 +184,98 @@ Deno.test("a part that its engine refuses is the answer to the whole, and the ot
   assert.equal(local.running, 0, "the other part's engine has stopped");
   assert.equal(router.inFlight(), 0);
 });
+
+const RERANK = { ...CHAT, id: "r", capability: "rerank" } as const;
+
+function rerankRequest(documents: readonly string[]): InferenceRequest {
+  return chatRequest({
+    capability: "rerank",
+    model: "r",
+    stream: false,
+    body: { query: "red fox on ice", documents },
+    promptTokens: documents.length * 10,
+    maxOutputTokens: null,
+    inputCount: documents.length,
+  });
+}
+
+Deno.test("route divides documents to rank, and keeps scores, order and usage", async () => {
+  const words = ["red", "fox", "on", "ice", "blue", "crow"];
+  const documents = Array.from(
+    { length: 32 },
+    (_, at) => words.slice(at % 5, at % 5 + at % 3 + 1).join(" "),
+  );
+  const request = rerankRequest(documents);
+  await using whole = simulatedNodes({ models: [RERANK], faults: [{}] });
+  await using split = simulatedNodes({ models: [RERANK], faults: [{}, {}] });
+  const expected = await jsonOf(
+    await until(whole.clock, whole.router.route(request, NEVER)),
+  );
+  const answer = await until(split.clock, split.router.route(request, NEVER));
+  assert.deepEqual(await jsonOf(answer), expected);
+  const parts = split.router.decision(answer.decision)?.attempts;
+  assert.deepEqual(
+    parts?.map(({ node, outcome }) => [node, outcome]),
+    [[nodeIdOf(1), "answered"], [nodeIdOf(2), "answered"]],
+  );
+  assert.equal(
+    parts?.reduce((sum, { part }) => sum + (part?.count ?? 0), 0),
+    32,
+  );
+  assert(whole.clock.monotonic() / split.clock.monotonic() >= 1.5);
+});
+
+function scores(...indexes: readonly (number | undefined)[]): Script {
+  return {
+    kind: "answer",
+    contentType: "application/json",
+    steps: [JSON.stringify({
+      results: indexes.map((index, at) => ({
+        index,
+        relevance_score: 1 / (at + 1),
+      })),
+    })],
+  };
+}
+
+Deno.test("a part's ranking without an index, or with one twice, goes to another engine", async () => {
+  for (const first of [scores(0, undefined), scores(1, 1), scores(0)]) {
+    const { router, local, peers } = setUpRouter(
+      () => scores(1, 0),
+      [(_, n) => n === 1 ? first : scores(1, 0)],
+      {
+        offers: [offerOf({ model: "r", root: "w", capabilities: ["rerank"] })],
+      },
+    );
+    const [peer] = peers;
+    assert(peer !== undefined);
+    peer.hop = { medianMs: 1, jitterMs: 0 };
+    const request = rerankRequest(["a", "b", "c", "d"]);
+    const json = await jsonOf(
+      await router.route({ ...request, promptTokens: 4_000 }, NEVER),
+    );
+    assert.deepEqual(json.results, [
+      { index: 0, relevance_score: 0.5 },
+      { index: 1, relevance_score: 1 },
+      { index: 2, relevance_score: 0.5 },
+      { index: 3, relevance_score: 1 },
+    ]);
+    assert.equal(local.attempts.length, 2);
+    assert.equal(peer.attempts.length, 1);
+  }
+});
+
+Deno.test("documents are not divided over servers whose weights nobody knows", async () => {
+  const { router, peers } = setUpRouter(
+    ({ request }) =>
+      scores(...Array.from({ length: request.inputCount }).keys()),
+    [() => scores(0)],
+    { offers: [offerOf({ model: "r", root: null, capabilities: ["rerank"] })] },
+  );
+  const [peer] = peers;
+  assert(peer !== undefined);
+  peer.hop = { medianMs: 1, jitterMs: 0 };
+  const request = rerankRequest(["a", "b", "c", "d"]);
+  await jsonOf(await router.route({ ...request, promptTokens: 4_000 }, NEVER));
+  assert.equal(peer.attempts.length, 0);
+});

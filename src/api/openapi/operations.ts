@@ -7,6 +7,7 @@ import { describeTranscription } from "../openai/audio/transcription.ts";
 import { describeChat } from "../openai/chat.ts";
 import { describeCompletion } from "../openai/completion.ts";
 import { describeEmbedding } from "../openai/embedding.ts";
+import { describeRerank } from "../openai/rerank.ts";
 import { describeResponses } from "../openai/responses_body.ts";
 
 /** What is known of an operation beyond its row in the table of routes. */
@@ -40,6 +41,10 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /v1/embeddings": {
     summary: "Embed texts, in OpenAI's dialect",
     body: describeEmbedding,
+  },
+  "POST /v1/rerank": {
+    summary: "Rank documents by how near they are to a query",
+    body: describeRerank,
   },
   "POST /v1/audio/speech": {
     summary: "Speak a text, in OpenAI's dialect",

@@ -16,6 +16,7 @@ import { LaneClock } from "./lane_clock.ts";
 import { errorAnswer, wordOf } from "./simulated_dialect.ts";
 import { PromptCache } from "./prompt_cache.ts";
 import { simulateEmbeddings } from "./simulated_embedding.ts";
+import { simulateRanking } from "./simulated_ranking.ts";
 import { jsonAnswer, type RunPlan, SimulatedRun } from "./simulated_run.ts";
 import { SimulatedRoom } from "./simulated_room.ts";
 import type {
@@ -164,7 +165,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       // Equal names of simulated models mean equal answers.
       root: `simulated:${model.id}`,
       capabilities: lane.capabilities,
-      features: lane.capabilities.includes("embedding") ? [] : ["resume"],
+      features: lane.capabilities.includes("completion") ? ["resume"] : [],
       contextLength: model.contextLength,
       sizeBytes: null,
       state: this.#loadState(model, loadedMs),
@@ -208,7 +209,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     };
   }
 
-  /** What needs no sequence of tokens: faults, refusals of the engine, embeddings. */
+  /** What needs no sequence of tokens: faults, refusals of the engine, vectors and scores. */
   async #givenAnswer(
     lane: Lane,
     attempt: Attempt,
@@ -231,6 +232,10 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         body,
         promptTokens,
       );
+      return { kind: "planned", plan: { kind: "given", answer } };
+    }
+    if (capability === "rerank") {
+      const answer = simulateRanking(attempt.model, body, promptTokens);
       return { kind: "planned", plan: { kind: "given", answer } };
     }
     if (promptTokens >= lane.model.contextLength) {
@@ -365,12 +370,12 @@ function capabilitiesOf(model: SimulatedModel): readonly Capability[] {
       return ["chat", "completion"];
     case "completion":
     case "embedding":
-      return [model.capability];
     case "rerank":
+      return [model.capability];
     case "transcription":
     case "speech":
       throw new TypeError(
-        `Cannot simulate the capability "${model.capability}" of "${model.id}": use "chat", "completion" or "embedding"`,
+        `Cannot simulate the capability "${model.capability}" of "${model.id}": use "chat", "completion", "embedding" or "rerank"`,
       );
     default: {
       const never: never = model.capability;

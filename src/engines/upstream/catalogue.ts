@@ -38,8 +38,9 @@ export const ALL_CHAT_FEATURES: readonly ModelFeature[] = [
 
 const EMBEDDING_NAME =
   /embed|(?:^|[\/_:-])(?:bge|e5|gte|minilm|all-mpnet|jina-clip|arctic-embed)(?=$|[._:-])/i;
+const RERANK_NAME = /rerank|cross-encoder|ms-marco/i;
 const OTHER_NAME =
-  /whisper|transcri|(?:^|[\/_:-])(?:tts|dall-e|sora)(?=$|[._:-])|-tts|moderation|rerank|gpt-image|realtime|imagen|veo-/i;
+  /whisper|transcri|(?:^|[\/_:-])(?:tts|dall-e|sora)(?=$|[._:-])|-tts|moderation|gpt-image|realtime|imagen|veo-/i;
 
 /**
  * Guess from a model's name what it does, where its server does not say.
@@ -48,6 +49,7 @@ const OTHER_NAME =
  * @returns What it can be asked for; nothing for a kind of model that is not served here.
  */
 export function capabilitiesByName(name: string): readonly Capability[] {
+  if (RERANK_NAME.test(name)) return ["rerank"];
   if (OTHER_NAME.test(name)) return [];
   return EMBEDDING_NAME.test(name) ? ["embedding"] : ["chat", "completion"];
 }

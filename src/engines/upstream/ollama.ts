@@ -12,6 +12,12 @@ import type { UpstreamProfile } from "./upstream_profile.ts";
 /** Servers older than their `capabilities` list models of these families for embeddings. */
 const EMBEDDING_FAMILY = /bert/i;
 const KEPT_DETAILS = 4_096;
+/** It has no route for anything else. */
+const SERVED: ReadonlySet<Capability> = new Set([
+  "chat",
+  "completion",
+  "embedding",
+]);
 
 const modelSchema = z.object({
   name: z.string().min(1).max(512),
@@ -118,7 +124,7 @@ function readDetails(
   const capabilities = words === null
     ? EMBEDDING_FAMILY.test(model.details?.family ?? "")
       ? ["embedding" as const]
-      : capabilitiesByName(model.name)
+      : capabilitiesByName(model.name).filter((one) => SERVED.has(one))
     : capabilitiesOf(words);
   const features: ModelFeature[] = capabilities.includes("chat")
     ? ["json_schema"]

@@ -399,3 +399,40 @@ function rawServer(bytes: string): AsyncDisposable & { readonly url: string } {
     },
   };
 }
+
+Deno.test("rerankers are known by name, and alone asked to rank (EMB-04)", async () => {
+  await using server = startFakeVllm(["chat-8b", "BAAI/bge-reranker-v2-m3"]);
+  await using setup = await setUpUpstreams({ kind: "vllm", url: server.url });
+  const [chat, ranker] = setup.upstreams.engines()[0]?.view().offers ?? [];
+  assert.deepEqual(chat?.capabilities, ["chat", "completion"]);
+  assert.deepEqual(ranker?.capabilities, ["rerank"]);
+  const ranks = {
+    capability: "rerank",
+    stream: false,
+    body: { query: "red fox", documents: ["a crow", "a red fox"] },
+    inputCount: 2,
+  } as const;
+  const answer = await setup.ask({ ...ranks, model: ranker?.model ?? "" });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(
+    JSON.parse(answer.text).results.map(({ index }: { index: number }) =>
+      index
+    ),
+    [1, 0],
+  );
+  const [asked] = server.callsOf("/v1/rerank");
+  assert.deepEqual(asked?.body, { ...ranks.body, model: ranker?.model });
+  for (
+    const wrong of [
+      { ...ranks, model: "chat-8b" },
+      { model: ranker?.model ?? "" },
+    ]
+  ) {
+    await assert.rejects(
+      setup.ask(wrong),
+      (error) => error instanceof Fault && error.code === "wrong_capability",
+    );
+  }
+  assert.equal(server.callsOf("/v1/rerank").length, 1);
+  assert.equal(server.callsOf("/v1/chat/completions").length, 0);
+});
