@@ -1,3 +1,5 @@
+import { canonicalJson } from "./canonical_json.ts";
+
 /** Bytes that one chunk digest covers; the last chunk of a file is shorter. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;
 
@@ -11,10 +13,26 @@ export interface FileDigest {
   readonly chunks: readonly string[];
 }
 
+/** Where a file was pulled from, first of all: by whichever member it was. */
+export interface FileOrigin {
+  /** Repository of a hub, as `org/repo`, or a URL without its query. */
+  readonly source: string;
+  /** Path in the repository; null for a URL. */
+  readonly path: string | null;
+  /** Commit of the repository; null for a URL. */
+  readonly revision: string | null;
+  /** Strong ETag that the source gave, or null. */
+  readonly etag: string | null;
+  /** SHA-256 that the source published, or null where it publishes none. */
+  readonly sha256: string | null;
+}
+
 /** One file of a model. */
 export interface ManifestFile extends FileDigest {
   /** Name without folders. */
   readonly name: string;
+  /** Where it is from; absent or null where nobody noted it. */
+  readonly origin?: FileOrigin | null;
 }
 
 /** What a model is made of, byte for byte. */
@@ -31,4 +49,43 @@ export interface ModelManifest {
   readonly contextLength: number;
   /** For example `Q4_K_M`, or null where the header does not say. */
   readonly quantisation: string | null;
+}
+
+/**
+ * The text whose SHA-256 is the root of weights. Names and origins are no part
+ * of it, so that one model under two names has one root.
+ *
+ * @param files Digests of the model's files, first part first.
+ */
+export function rootTextOf(files: readonly FileDigest[]): string {
+  return canonicalJson({
+    files: files.map(({ sizeBytes, sha256, chunks }) => ({
+      sizeBytes,
+      sha256,
+      chunks,
+    })),
+    version: 1,
+  });
+}
+
+/**
+ * The text that is the same for all files of one origin, or null where the
+ * origin does not pin the bytes down: a URL whose server gives no validator
+ * may give others the next time.
+ *
+ * @param origins Origins of a model's files, first part first.
+ */
+export function originTextOf(
+  origins: readonly (FileOrigin | null | undefined)[],
+): string | null {
+  const pinned = origins.flatMap((origin) => {
+    if (origin === null || origin === undefined) return [];
+    const { etag, path, revision, source } = origin;
+    if (revision === null && etag === null) return [];
+    // A hub's commit fixes the bytes, whatever its servers call them.
+    return [{ source, path, revision, etag: revision === null ? etag : null }];
+  });
+  return pinned.length === origins.length && pinned.length > 0
+    ? canonicalJson({ origins: pinned, version: 1 })
+    : null;
 }

@@ -79,8 +79,11 @@ export {
 export {
   CHUNK_BYTES,
   type FileDigest,
+  type FileOrigin,
   type ManifestFile,
   type ModelManifest,
+  originTextOf,
+  rootTextOf,
 } from "./manifest.ts";
 export type { MemberState, MemberView } from "./member.ts";
 export { distinctNames, findMembers, type NamedMember } from "./member_name.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { CHUNK_BYTES } from "../../src/domain/mod.ts";
-import { canonicalJson } from "../../src/models/manifest.ts";
+import { canonicalJson } from "../../src/domain/canonical_json.ts";
 import { createModelStore } from "../../src/models/model_store.ts";
 import { ManualClock, MemoryFiles } from "../../src/platform/mod.ts";
 import { buildGguf, buildModel } from "../fakes/gguf_builder.ts";

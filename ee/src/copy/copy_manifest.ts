@@ -1,4 +1,8 @@
-import { CHUNK_BYTES, type ModelManifest } from "@covey/core/domain";
+import {
+  CHUNK_BYTES,
+  type ModelManifest,
+  rootTextOf,
+} from "@covey/core/domain";
 import { z } from "zod";
 import { parseBoundedJson } from "../link/bounded_json.ts";
 import { WireError } from "../link/wire_error.ts";
@@ -10,6 +14,13 @@ const MOST_FILES = 999;
 const LARGEST_FILE_BYTES = 2 ** 40;
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const originSchema = z.object({
+  source: z.string().min(1).max(2048),
+  path: z.string().max(1024).nullable(),
+  revision: z.string().max(100).nullable(),
+  etag: z.string().max(300).nullable(),
+  sha256: digest.nullable(),
+});
 const manifestSchema = z.object({
   model: z.string().min(1).max(300),
   root: digest,
@@ -18,6 +29,8 @@ const manifestSchema = z.object({
     sizeBytes: z.number().int().min(1).max(LARGEST_FILE_BYTES),
     sha256: digest,
     chunks: z.array(digest).min(1),
+    // What a newer version notes of it is no reason to refuse the bytes.
+    origin: originSchema.nullable().catch(null).default(null),
   })).min(1).max(MOST_FILES),
   architecture: z.string().max(300),
   contextLength: z.number().int().min(0),
@@ -56,18 +69,7 @@ export function encodeManifest(
   return new TextEncoder().encode(JSON.stringify(manifest));
 }
 
-/**
- * The root of weights: SHA-256 of their canonical form, whose keys stand in the
- * order of their letters and which knows no names.
- */
+/** The root of weights, in hexadecimal. */
 export function rootOfFiles(files: ModelManifest["files"]): string {
-  const canonical = JSON.stringify({
-    files: files.map(({ chunks, sha256, sizeBytes }) => ({
-      chunks,
-      sha256,
-      sizeBytes,
-    })),
-    version: 1,
-  });
-  return sha256(new TextEncoder().encode(canonical));
+  return sha256(new TextEncoder().encode(rootTextOf(files)));
 }
