@@ -65,6 +65,10 @@ export class ModelRates {
   #load: Level = startLevel(1);
   /** Index 0 is one sequence alone. */
   readonly #tpot: Level[] = [];
+  #merged: {
+    readonly prior: readonly number[];
+    readonly tpotMs: readonly number[];
+  } | null = null;
   #slowdown: Slowdown = NO_SLOWDOWN;
   /** A chunk is a token at most engines, not at all. */
   #tokensPerEvent: Level = startLevel(1);
@@ -137,7 +141,7 @@ export class ModelRates {
       this.#tpot[at] ?? startLevel(1),
       seen.decodeMs / seen.outputTokens / usual,
     );
-    if (level.observations > 0) this.#tpot[at] = level;
+    this.#learnTpot(at, level);
   }
 
   /**
@@ -155,8 +159,7 @@ export class ModelRates {
       this.#observeSlowdown(tpotMs / level.value, nowMs);
       return;
     }
-    const first = observeLevel(level ?? startLevel(1), tpotMs);
-    if (first.observations > 0) this.#tpot[at] = first;
+    this.#learnTpot(at, observeLevel(level ?? startLevel(1), tpotMs));
   }
 
   /** How much slower it is than known: 1 for not at all, 2 for half as fast. */
@@ -215,26 +218,18 @@ export class ModelRates {
     return this.#expectedOutputTokens;
   }
 
-  /** Unobserved concurrencies keep the prior's shape, scaled as the nearest observed one is. */
+  /** Views are frequent and what changes this is not, so it is kept for as long as it holds. */
   #tpotOver(prior: readonly number[]): readonly number[] {
-    const length = Math.max(prior.length, this.#tpot.length);
-    const merged: number[] = [];
-    for (let at = 0; at < length; at++) {
-      const own = this.#tpot[at];
-      if (own !== undefined) merged.push(own.value);
-      else merged.push(lastOr(prior, at) * this.#scaleNear(prior, at));
+    if (this.#merged?.prior !== prior) {
+      this.#merged = { prior, tpotMs: mergedTpot(this.#tpot, prior) };
     }
-    return merged;
+    return this.#merged.tpotMs;
   }
 
-  #scaleNear(prior: readonly number[], at: number): number {
-    for (let away = 1; away < this.#tpot.length + prior.length; away++) {
-      for (const near of [at - away, at + away]) {
-        const level = this.#tpot[near];
-        if (level !== undefined) return level.value / lastOr(prior, near);
-      }
-    }
-    return 1;
+  #learnTpot(at: number, level: Level): void {
+    if (level.observations === 0) return;
+    this.#tpot[at] = level;
+    this.#merged = null;
   }
 
   #observeError(seen: AnswerObservation, offer: Offer): void {
@@ -259,4 +254,35 @@ function levelOf(concurrency: number): number {
 
 function lastOr(values: readonly number[], at: number): number {
   return values[at] ?? values.at(-1) ?? 0;
+}
+
+/**
+ * Unobserved concurrencies keep the prior's shape, scaled as the nearest
+ * observed one is. One walk: an engine may have a thousand slots.
+ */
+function mergedTpot(
+  levels: readonly (Level | undefined)[],
+  prior: readonly number[],
+): readonly number[] {
+  const known = levels.flatMap((level, at) =>
+    level === undefined
+      ? []
+      : { at, value: level.value, scale: level.value / lastOr(prior, at) }
+  );
+  const merged: number[] = [];
+  let next = 0;
+  for (let at = 0; at < Math.max(prior.length, levels.length); at++) {
+    if (known[next]?.at === at) next++;
+    const below = known[next - 1];
+    const above = known[next];
+    const isBelowNearer = below !== undefined &&
+      (above === undefined || at - below.at <= above.at - at);
+    const nearest = isBelowNearer ? below : above;
+    merged.push(
+      nearest?.at === at
+        ? nearest.value
+        : lastOr(prior, at) * (nearest?.scale ?? 1),
+    );
+  }
+  return merged;
 }
