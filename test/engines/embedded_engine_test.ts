@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  type Capability,
   Fault,
   type LoadState,
   type LocalModel,
@@ -233,20 +234,49 @@ Deno.test("createEmbeddedEngine moves its sockets where the path is short", asyn
   assert.match(processes.last.options.command.join(" "), /--socket \/short\//);
 });
 
-Deno.test("createEmbeddedEngine offers what it can do only", async () => {
-  const { engine, models } = setUp();
+Deno.test("EMB-04 createEmbeddedEngine offers what it can do only, and starts a process for just that", async () => {
+  const { engine, models, processes } = setUp();
   await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  const only = (name: string, capability: Capability) =>
+    model(name, { capabilities: [capability], features: [] });
   models.splice(
     0,
     3,
-    model("embed", { capabilities: ["embedding"], features: [] }),
-    model("rank", { capabilities: ["rerank"], features: [] }),
+    only("embed", "embedding"),
+    only("rank", "rerank"),
+    only("chat", "chat"),
+    only("speak", "speech"),
   );
-  assert.deepEqual(engine.view().offers.map((one) => one.model), ["embed"]);
-  await assert.rejects(
-    engine.start(buildAttempt("embed"), never),
-    (error) => error instanceof Fault && error.code === "wrong_capability",
+  assert.deepEqual(
+    engine.view().offers.map((one) => [one.model, one.capabilities]),
+    [["embed", ["embedding"]], ["rank", ["rerank"]], ["chat", ["chat"]]],
   );
+  const kinds = [
+    ["embed", "embedding"],
+    ["rank", "rerank"],
+    ["chat", "chat"],
+  ] as const;
+  for (const [name, kind] of kinds) {
+    for (const [, capability] of kinds) {
+      if (capability === kind) continue;
+      await assert.rejects(
+        engine.start(buildAttempt(name, { capability }), never),
+        (error) => error instanceof Fault && error.code === "wrong_capability",
+      );
+    }
+  }
+  assert.equal(processes.children.length, 0, "no process for a refusal");
+  for (const [name, capability] of kinds) {
+    const started = await engine.start(
+      buildAttempt(name, { capability }),
+      never,
+    );
+    assert.equal(started.kind, "accepted");
+    await (await started.answer()).body.cancel();
+    const { command } = processes.last.options;
+    assert.equal(command[command.indexOf("--mode") + 1], capability);
+  }
 });
 
 Deno.test("createEmbeddedEngine with a real process streams, and a killed one ends the stream in an error", async () => {

@@ -1,4 +1,5 @@
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
+import { writeCoveyTinyRerank } from "../../scripts/fixtures/covey_tiny_rerank.ts";
 
 /** One event of an engine process. */
 export type SeenEvent = Readonly<Record<string, unknown>>;
@@ -140,14 +141,18 @@ async function* readEvents(
 
 /** Arguments of a host that serves one of the tiny models on one thread. */
 export async function tinyArguments(
-  mode: "chat" | "embedding",
+  mode: "chat" | "embedding" | "rerank",
   options: { slots?: number; context?: number } = {},
 ): Promise<string[]> {
   const folder = `${Deno.env.get("TMPDIR") ?? "/tmp"}/covey-tiny-fixture`;
   const paths = await writeCoveyTiny(folder);
   return [
     "--model",
-    mode === "chat" ? paths.chatPath : paths.embeddingPath,
+    {
+      chat: paths.chatPath,
+      embedding: paths.embeddingPath,
+      rerank: await writeCoveyTinyRerank(folder),
+    }[mode],
     "--mode",
     mode,
     "--context",

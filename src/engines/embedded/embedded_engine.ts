@@ -29,6 +29,7 @@ const SERVED: ReadonlySet<Capability> = new Set([
   "chat",
   "completion",
   "embedding",
+  "rerank",
 ]);
 
 /** An engine of this machine that knows whose files it holds. */

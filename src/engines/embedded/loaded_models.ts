@@ -3,6 +3,7 @@ import { createUnixHttpClient, type HttpClient } from "../http_client.ts";
 import type { Launch, SupervisorStatus } from "../supervision.ts";
 import { Supervisor } from "../supervisor.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
+import type { HostOptions } from "./host/options.ts";
 import {
   chooseVictim,
   heldBytes,
@@ -150,13 +151,10 @@ export class LoadedModels implements AsyncDisposable {
     const socket = folder.newSocket();
     const token = entropy.bytes(TOKEN_BYTES).toHex();
     const client = createClient(socket);
-    const mode = model.capabilities.includes("embedding")
-      ? "embedding"
-      : "chat";
     const flags: Record<string, string | number> = {
       model: model.path,
       socket,
-      mode,
+      mode: modeOf(model),
       context: contextOf(model, contextLength),
       slots,
       threads,
@@ -262,6 +260,12 @@ export class LoadedModels implements AsyncDisposable {
       return [{ name: model.name, inUse, lastUsedMs, loadTimeMs, bytes }];
     });
   }
+}
+
+/** What a process is started to do with a model. */
+function modeOf({ capabilities }: LocalModel): HostOptions["mode"] {
+  if (capabilities.includes("rerank")) return "rerank";
+  return capabilities.includes("embedding") ? "embedding" : "chat";
 }
 
 /** A root that is found only after the load is no other model. */

@@ -2,6 +2,7 @@ import type { LlamaContextSequence } from "node-llama-cpp";
 import type { Clock, Entropy } from "../../../platform/mod.ts";
 import type { EmbeddingHost } from "./embedding_answer.ts";
 import type { LoadedModel } from "./load_model.ts";
+import type { RankingHost } from "./ranking_answer.ts";
 import type { ChatHost } from "./running_answer.ts";
 import { SlotPool } from "./slot_pool.ts";
 
@@ -9,7 +10,8 @@ import { SlotPool } from "./slot_pool.ts";
 export type HostState =
   | { readonly state: "loading"; readonly progress: number }
   | { readonly state: "chat"; readonly host: ChatHost }
-  | { readonly state: "embedding"; readonly host: EmbeddingHost };
+  | { readonly state: "embedding"; readonly host: EmbeddingHost }
+  | { readonly state: "rerank"; readonly host: RankingHost };
 
 /** Requests that may wait for a slot. */
 const MAX_WAITING = 64;
@@ -29,6 +31,10 @@ export function readyState(
   if (model.mode === "embedding") {
     const pool = new SlotPool([model.context], MAX_WAITING);
     return { state: "embedding", host: { embedding: model, pool, clock } };
+  }
+  if (model.mode === "rerank") {
+    const pool = new SlotPool([model.context], MAX_WAITING);
+    return { state: "rerank", host: { ranking: model, pool, clock } };
   }
   const pool = new SlotPool<LlamaContextSequence>(model.sequences, MAX_WAITING);
   return {

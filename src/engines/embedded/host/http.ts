@@ -10,8 +10,10 @@ import type { HostState } from "./host_state.ts";
 import {
   describeModel,
   describeSlots,
+  modelOf,
   type ReadyState,
 } from "./introspection.ts";
+import { answerRanking } from "./ranking_answer.ts";
 import { errorBody, RequestError } from "./request_error.ts";
 import { answerDetokenize, answerTokenize } from "./tokenize_answer.ts";
 
@@ -50,22 +52,37 @@ const ROUTES: Readonly<Record<string, Route>> = {
     answerCompletion(chatHost(ready), body, abort),
   "POST /v1/embeddings": (ready, body, abort) => {
     if (ready.state !== "embedding") {
-      throw new RequestError(
-        501,
-        `The model "${ready.host.chat.name}" was started to chat; it makes no embeddings`,
-      );
+      throw startedForOther(ready, "it makes no embeddings");
     }
     return answerEmbeddings(ready.host, body, abort.signal);
+  },
+  "POST /v1/rerank": (ready, body, abort) => {
+    if (ready.state !== "rerank") {
+      throw startedForOther(ready, "it ranks no documents");
+    }
+    return answerRanking(ready.host, body, abort.signal);
   },
 };
 
 function chatHost(ready: ReadyState) {
   if (ready.state === "chat") return ready.host;
-  throw new RequestError(
+  throw startedForOther(ready, "it does not chat");
+}
+
+function startedForOther(ready: ReadyState, so: string): RequestError {
+  return new RequestError(
     501,
-    `The model "${ready.host.embedding.name}" was started to embed; it does not chat`,
+    `The model "${modelOf(ready).name}" was started to ${
+      STARTED_TO[ready.state]
+    }; ${so}`,
   );
 }
+
+const STARTED_TO: Readonly<Record<ReadyState["state"], string>> = {
+  chat: "chat",
+  embedding: "embed",
+  rerank: "rank",
+};
 
 /**
  * Build the handler of an engine's socket: llama-server's routes, each asking

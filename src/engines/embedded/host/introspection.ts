@@ -1,8 +1,25 @@
 import type { JsonObject, JsonValue } from "../../../domain/mod.ts";
 import type { HostState } from "./host_state.ts";
+import type { LoadedModel } from "./load_model.ts";
 
 /** A state in which the model is loaded. */
 export type ReadyState = Exclude<HostState, { readonly state: "loading" }>;
+
+/** The model that a process has loaded. */
+export function modelOf(ready: ReadyState): LoadedModel {
+  switch (ready.state) {
+    case "chat":
+      return ready.host.chat;
+    case "embedding":
+      return ready.host.embedding;
+    case "rerank":
+      return ready.host.ranking;
+    default: {
+      const never: never = ready;
+      return never;
+    }
+  }
+}
 
 /**
  * What `GET /props` says, in llama-server's words.
@@ -10,7 +27,7 @@ export type ReadyState = Exclude<HostState, { readonly state: "loading" }>;
  * @param ready The loaded model.
  */
 export function describeModel(ready: ReadyState): JsonObject {
-  const model = ready.state === "chat" ? ready.host.chat : ready.host.embedding;
+  const model = modelOf(ready);
   return {
     default_generation_settings: { n_ctx: model.contextLength },
     total_slots: ready.host.pool.slots.length,
@@ -39,9 +56,7 @@ export function describeSlots(ready: ReadyState): JsonValue {
       : undefined;
     return {
       id: slot.id,
-      n_ctx: ready.state === "chat"
-        ? ready.host.chat.contextLength
-        : ready.host.embedding.contextLength,
+      n_ctx: modelOf(ready).contextLength,
       is_processing: pool.busy.has(slot.id),
       n_prompt_tokens: progress?.promptTokens ?? 0,
       n_cached_tokens: progress?.cachedTokens ?? 0,

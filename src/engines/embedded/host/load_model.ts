@@ -4,6 +4,7 @@ import type {
   LlamaContextSequence,
   LlamaEmbeddingContext,
   LlamaModel,
+  LlamaRankingContext,
   Token,
 } from "node-llama-cpp";
 import { findCallForm, type FoundForm } from "./call_form.ts";
@@ -40,8 +41,14 @@ export interface EmbeddingModel extends Loaded {
   readonly context: LlamaEmbeddingContext;
 }
 
-/** A loaded model of either kind. */
-export type LoadedModel = ChatModel | EmbeddingModel;
+/** A model that ranks. */
+export interface RankingModel extends Loaded {
+  readonly mode: "rerank";
+  readonly context: LlamaRankingContext;
+}
+
+/** A loaded model of any kind. */
+export type LoadedModel = ChatModel | EmbeddingModel | RankingModel;
 
 /** Where a load tells of itself. */
 export interface LoadListener {
@@ -181,6 +188,14 @@ async function load(
       context,
       batchSize: contextLength,
     };
+  }
+  if (options.mode === "rerank") {
+    const context = await model.createRankingContext({
+      contextSize: contextLength,
+      batchSize: contextLength,
+      threads: options.threads,
+    });
+    return { ...loaded, mode: "rerank", context, batchSize: contextLength };
   }
   const batchSize = Math.min(BATCH_SIZE, contextLength);
   const context = await model.createContext({

@@ -6,7 +6,7 @@ export interface HostOptions {
   readonly modelPath: string;
   /** Unix socket to listen on. */
   readonly socketPath: string;
-  readonly mode: "chat" | "embedding";
+  readonly mode: "chat" | "embedding" | "rerank";
   /** Tokens that prompt and answer of one slot may have together. */
   readonly contextPerSlot: number;
   /** Sequences that run side by side. */
@@ -19,7 +19,7 @@ export interface HostOptions {
 
 /** How an engine process is called. */
 export const HOST_USAGE =
-  "Usage: engine --model PATH --socket PATH --mode chat|embedding --context TOKENS --slots N --threads N --gpu auto|off";
+  "Usage: engine --model PATH --socket PATH --mode chat|embedding|rerank --context TOKENS --slots N --threads N --gpu auto|off";
 
 const MAX_CONTEXT = 16_777_216;
 const MAX_SLOTS = 256;
@@ -39,8 +39,8 @@ export function parseHostOptions(
   const { model, socket, mode, gpu } = found;
   if (model === undefined) return missing("--model");
   if (socket === undefined) return missing("--socket");
-  if (mode !== "chat" && mode !== "embedding") {
-    return wrong("--mode", mode, "chat or embedding");
+  if (mode !== "chat" && mode !== "embedding" && mode !== "rerank") {
+    return wrong("--mode", mode, "chat, embedding or rerank");
   }
   if (gpu !== "auto" && gpu !== "off") {
     return wrong("--gpu", gpu, "auto or off");

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../../../domain/mod.ts";
 import { checkFields } from "./field_check.ts";
-import type { ReadyState } from "./introspection.ts";
+import { modelOf, type ReadyState } from "./introspection.ts";
 import { checkTokens, tokenizePrompt } from "./prompt.ts";
 
 const MAX_TOKENS = 4_000_000;
@@ -11,10 +11,6 @@ const textFields = z.object({
   parse_special: z.boolean().nullish(),
 });
 const tokenFields = z.object({ tokens: z.array(z.int()).max(MAX_TOKENS) });
-
-function modelOf(ready: ReadyState) {
-  return ready.state === "chat" ? ready.host.chat : ready.host.embedding;
-}
 
 /**
  * Answer `POST /tokenize`, as llama-server does.
