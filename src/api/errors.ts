@@ -40,6 +40,7 @@ const ROWS: Readonly<Record<FaultCode, FaultRow>> = {
   invalid_request: { status: 400, ...BAD },
   wrong_capability: { status: 400, ...BAD },
   context_length_exceeded: { status: 400, ...BAD },
+  model_too_large: { status: 400, ...BAD },
   unauthorized: {
     status: 401,
     type: "authentication_error",
@@ -74,6 +75,7 @@ const ROWS: Readonly<Record<FaultCode, FaultRow>> = {
   no_candidate: { status: 503, ...BUSY },
   shutting_down: { status: 503, ...BUSY },
   engine_loading: { status: 503, ...BUSY },
+  insufficient_memory: { status: 503, ...BUSY },
   engine_timeout: { status: 504, ...BROKEN },
   storage_failed: { status: 507, ...BROKEN },
 };

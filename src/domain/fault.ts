@@ -27,6 +27,10 @@ export type FaultCode =
   | "link_failed"
   | "hub_failed"
   | "storage_failed"
+  /** All memory there is would not do. */
+  | "model_too_large"
+  /** It would do, but others hold it now. */
+  | "insufficient_memory"
   | "internal";
 
 /** What a fault carries beyond code and message. */

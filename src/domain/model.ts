@@ -1,5 +1,17 @@
 import type { Capability, ModelFeature } from "./capability.ts";
-import type { ModelManifest } from "./manifest.ts";
+import type { FileOrigin, ModelManifest } from "./manifest.ts";
+
+/** The numbers of a header that tell how much memory a context takes. */
+export interface ModelShape {
+  /** Layers that keep what they saw. */
+  readonly layers: number;
+  /** Width of the stream between layers. */
+  readonly width: number;
+  /** Numbers that one layer keeps of one token: keys and values of all its heads. */
+  readonly keptPerToken: number;
+  /** Words of the vocabulary; 0 where the header does not say. */
+  readonly vocabulary: number;
+}
 
 /** A model whose weights lie on this machine and whose header was found sound. */
 export interface LocalModel {
@@ -21,6 +33,8 @@ export interface LocalModel {
   readonly root: string | null;
   /** For example `Q4_K_M`; null where the header does not say. */
   readonly quantisation?: string | null;
+  /** What its memory is estimated from; null or absent where the header does not say. */
+  readonly shape?: ModelShape | null;
 }
 
 /** A file that looks like a model and is none. */
@@ -83,4 +97,15 @@ export interface ModelShelf extends ModelWeights {
   list(): readonly LocalModel[];
   /** Look again, now. */
   refresh(): Promise<void>;
+  /**
+   * Keep where a model's files were pulled from first.
+   *
+   * @param model Name it is offered under.
+   * @param origins Of its files, first part first; null where it is not known.
+   * @throws {FileError} When it can not be kept.
+   */
+  noteOrigins?(
+    model: string,
+    origins: readonly (FileOrigin | null)[],
+  ): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Capability, ModelFeature } from "./capability.ts";
 import type { JsonObject } from "./json.ts";
 import type { Source } from "./source.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 /**
  * An inference request after it was parsed at the edge, in the internal dialect
@@ -34,4 +35,6 @@ export interface InferenceRequest {
   readonly client: string;
   /** Whether another engine may go on where a stream breaks off; absent for no. */
   readonly resumable?: boolean;
+  /** What it wants of the model in memory; absent for nothing. */
+  readonly upkeep?: Upkeep;
 }

@@ -1,6 +1,8 @@
+import type { ModelShape } from "../domain/mod.ts";
 import type { OpenFile } from "../platform/mod.ts";
 import { GgufCursor } from "./gguf_cursor.ts";
 import { GgufError } from "./gguf_error.ts";
+import { shapeOf } from "./model_shape.ts";
 import { tensorSizeBytes } from "./gguf_tensor_type.ts";
 
 const MOST_PAIRS = 65_536;
@@ -47,6 +49,8 @@ export interface GgufHeader {
   /** Parts of a split model, by the file's own account. */
   readonly splitCount: number | null;
   readonly tensorCount: number;
+  /** What its memory is estimated from, or null where the header does not say. */
+  readonly shape: ModelShape | null;
 }
 
 /**
@@ -88,6 +92,7 @@ export async function readGgufHeader(
     fileType: kept.numbers.get("general.file_type") ?? null,
     splitCount: kept.numbers.get("split.count") ?? null,
     tensorCount,
+    shape: shapeOf(prefixed, kept.numbers.get(VOCABULARY) ?? 0),
   };
 }
 
@@ -102,7 +107,9 @@ const KEPT_STRINGS: ReadonlySet<string> = new Set([
   "general.type",
 ]);
 const KEPT_NUMBER =
-  /^(general\.(alignment|file_type)|split\.count|.{1,64}\.(context_length|pooling_type))$/;
+  /^(general\.(alignment|file_type)|split\.count|.{1,64}\.(context_length|pooling_type|block_count|embedding_length|vocab_size|attention\.(head_count|head_count_kv|key_length|value_length|kv_lora_rank)|rope\.dimension_count))$/;
+/** Kept is how many there are. */
+const VOCABULARY = "tokenizer.ggml.tokens";
 
 async function readMagic(
   cursor: GgufCursor,
@@ -158,7 +165,8 @@ async function readPair(cursor: GgufCursor, kept: Kept): Promise<void> {
     }
     return;
   }
-  await skipValue(cursor, type, 0);
+  const counted = await skipValue(cursor, type, 0);
+  if (key === VOCABULARY && counted !== null) kept.numbers.set(key, counted);
 }
 
 /** Read an integer that can not be negative in earnest; null for other kinds. */
@@ -186,28 +194,26 @@ function readUnsigned(
   }
 }
 
+/** How many items it has, where it is an array; else null. */
 async function skipValue(
   cursor: GgufCursor,
   type: number,
   depth: number,
-): Promise<void> {
+): Promise<number | null> {
   const bytes = SCALAR_BYTES.get(type);
   if (bytes !== undefined) {
     cursor.skip(bytes);
-    return;
+    return null;
   }
   if (type === STRING) {
     await skipString(cursor);
-    return;
+    return null;
   }
-  if (type === ARRAY) {
-    await skipArray(cursor, depth);
-    return;
-  }
+  if (type === ARRAY) return await skipArray(cursor, depth);
   throw new GgufError("bad_header", `The header has a value of kind ${type}`);
 }
 
-async function skipArray(cursor: GgufCursor, depth: number): Promise<void> {
+async function skipArray(cursor: GgufCursor, depth: number): Promise<number> {
   if (depth >= DEEPEST_ARRAY) {
     throw new GgufError("bad_header", "The header nests arrays too deeply");
   }
@@ -217,7 +223,7 @@ async function skipArray(cursor: GgufCursor, depth: number): Promise<void> {
   const bytes = SCALAR_BYTES.get(type);
   if (bytes !== undefined) {
     cursor.skip(count * bytes);
-    return;
+    return count;
   }
   // Each item takes 8 bytes or more, so a count that the file can not hold is
   // known before the first item is looked at.
@@ -232,6 +238,7 @@ async function skipArray(cursor: GgufCursor, depth: number): Promise<void> {
     if (type === STRING && cursor.has(8)) cursor.skip(cursor.u64());
     else await skipValue(cursor, type, depth + 1);
   }
+  return count;
 }
 
 async function skipString(cursor: GgufCursor): Promise<void> {

@@ -111,6 +111,7 @@ export function judgeModel(
       ...abilityOf(header),
       root: null,
       quantisation: quantisationOf(header.fileType),
+      shape: header.shape,
     },
   };
 }

@@ -53,8 +53,47 @@ Deno.test("readGgufHeader keeps the facts of a sound model when versions differ"
       fileType: null,
       splitCount: 2,
       tensorCount: 0,
+      shape: null,
     });
   }
+});
+
+Deno.test("readGgufHeader keeps what a model's memory is estimated from", async () => {
+  const shape = async (pairs: readonly (readonly [string, number])[]) =>
+    (await read(buildGguf({
+      version: 3,
+      pairs: [
+        ["general.architecture", { text: "m" }],
+        ["m.block_count", { u32: 32 }],
+        ["m.embedding_length", { u32: 4096 }],
+        ...pairs.map(([key, value]) => [`m.${key}`, { u32: value }] as const),
+        ["tokenizer.ggml.tokens", { texts: ["a", "b", "c"] }],
+      ],
+    }))).shape;
+  const known = { layers: 32, width: 4096, vocabulary: 3 };
+  // Grouped heads, heads of a width of their own, latent attention, and nothing said.
+  const grouped = [
+    ["attention.head_count", 32],
+    ["attention.head_count_kv", 8],
+  ] as const;
+  assert.deepEqual(await shape(grouped), { ...known, keptPerToken: 2048 });
+  assert.deepEqual(
+    await shape([
+      ...grouped,
+      ["attention.key_length", 256],
+      ["attention.value_length", 128],
+    ]),
+    { ...known, keptPerToken: 3072 },
+  );
+  assert.deepEqual(
+    await shape([
+      ...grouped,
+      ["attention.kv_lora_rank", 512],
+      ["rope.dimension_count", 64],
+    ]),
+    { ...known, keptPerToken: 576 },
+  );
+  assert.deepEqual(await shape([]), { ...known, keptPerToken: 8192 });
 });
 
 Deno.test("readGgufHeader reads a long vocabulary in small windows", async () => {

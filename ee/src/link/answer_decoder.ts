@@ -54,6 +54,8 @@ const faultSchema = z.object({
     "engine_loading",
     "engine_timeout",
     "link_failed",
+    "model_too_large",
+    "insufficient_memory",
     "internal",
   ]).catch("engine_failed"),
   message: z.string().max(4096),

@@ -39,6 +39,13 @@ const requestSchema = z.object({
   needs: z.array(z.enum(MODEL_FEATURES)).max(16),
   conversation: z.string().max(512).nullable(),
   client: z.string().max(512),
+  // Older members send none.
+  upkeep: z.object({
+    keepAliveMs: z.number().nonnegative().nullable().exactOptional(),
+    contextLength: z.number().int().positive().exactOptional(),
+    only: z.enum(["load", "unload"]).exactOptional(),
+    evenPinned: z.boolean().exactOptional(),
+  }).exactOptional(),
 });
 
 const attemptSchema = z.object({

@@ -17,10 +17,15 @@ const MAX_ENTRIES = 4096;
 
 const ms = z.number().nonnegative();
 const rate = z.number().positive();
+const bytes = z.number().nonnegative();
 
 const stateSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("cold") }),
-  z.object({ kind: z.literal("loading"), remainingMs: ms }),
+  z.object({
+    kind: z.literal("loading"),
+    remainingMs: ms,
+    progress: z.number().min(0).max(1).exactOptional(),
+  }),
   z.object({ kind: z.literal("warm"), loadTimeMs: ms.nullable() }),
   z.object({
     kind: z.literal("failed"),
@@ -57,6 +62,22 @@ const offerSchema = z.object({
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
   isPaid: z.boolean().exactOptional(),
   loadedAfterQueue: z.boolean().exactOptional(),
+  contextLimit: z.number().nonnegative().exactOptional(),
+  memory: z.object({
+    weightsBytes: bytes,
+    cacheBytes: bytes,
+    computeBytes: bytes,
+  }).exactOptional(),
+  residency: z.object({
+    memoryBytes: bytes,
+    expiresInMs: ms.nullable(),
+    isPinned: z.boolean(),
+    isInUse: z.boolean(),
+  }).exactOptional(),
+  misfit: z.object({
+    reason: z.string().max(1024),
+    retryInMs: ms.nullable(),
+  }).exactOptional(),
   evicts: z.array(z.object({
     model: z.string().min(1).max(512),
     reloadMs: ms,

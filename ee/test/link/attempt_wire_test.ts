@@ -11,6 +11,18 @@ Deno.test("an attempt says over the link what is cached and what it goes on with
   assert.deepEqual(parseAttempt(encodeAttempt(attempt)), attempt);
 });
 
+Deno.test("an attempt says over the link what its caller wants of the model in memory", () => {
+  const plain = attemptFrom(nodeIdOf(1));
+  const attempt = {
+    ...plain,
+    request: {
+      ...plain.request,
+      upkeep: { keepAliveMs: null, contextLength: 65_536, only: "load" },
+    },
+  } as const;
+  assert.deepEqual(parseAttempt(encodeAttempt(attempt)), attempt);
+});
+
 Deno.test("an older member's attempt has neither", () => {
   const attempt = attemptFrom(nodeIdOf(1));
   assert.deepEqual(parseAttempt(encodeAttempt(attempt)), attempt);
