@@ -1,4 +1,5 @@
 import type { Capability, ModelFeature } from "./capability.ts";
+import type { MemoryNeed, Misfit, Residency } from "./memory_fit.ts";
 import type { AttemptId, NodeId } from "./identifier.ts";
 import type { Rates } from "./rates.ts";
 import type { InferenceRequest } from "./request.ts";
@@ -6,8 +7,12 @@ import type { InferenceRequest } from "./request.ts";
 /** Whether a model's weights are in memory. */
 export type LoadState =
   | { readonly kind: "cold" }
-  /** Being loaded; `remainingMs` is what is predicted to be left. */
-  | { readonly kind: "loading"; readonly remainingMs: number }
+  /** Being loaded; `remainingMs` is what is predicted to be left, `progress` the part that is done (0 to 1), where the engine says so. */
+  | {
+    readonly kind: "loading";
+    readonly remainingMs: number;
+    readonly progress?: number;
+  }
   /** Loaded; `loadTimeMs` is what the load took, or null where it was not seen. */
   | { readonly kind: "warm"; readonly loadTimeMs: number | null }
   /** Can not be loaded now; tried again no sooner than `retryInMs` from now. */
@@ -57,6 +62,14 @@ export interface Offer {
    * turn, where that differs from its state now; absent where it does not.
    */
   readonly loadedAfterQueue?: boolean;
+  /** Tokens that a load could give a request that asks for them; absent where that is `contextLength`. */
+  readonly contextLimit?: number;
+  /** What it takes of the memory; absent where nobody reckoned it. */
+  readonly memory?: MemoryNeed;
+  /** How it stands in memory; absent where it does not, or the engine does not say. */
+  readonly residency?: Residency;
+  /** Why it can not be loaded now, or ever, for want of memory; absent where it can. */
+  readonly misfit?: Misfit;
   /** Models that a load of this one would push out of memory; absent for none. */
   readonly evicts?: readonly Eviction[];
   /** Prompts whose evaluated state it keeps for reuse; absent for one a slot. */
@@ -235,3 +248,5 @@ export interface Engine {
    */
   start(attempt: Attempt, signal: AbortSignal): Promise<StartResult>;
 }
+  /** Whether it lets go of a model when a request only asks for that (see `Upkeep`); absent for no. */
+  readonly canUnload?: boolean;

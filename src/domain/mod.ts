@@ -100,6 +100,7 @@ export type {
   ModelInventory,
   ModelSet,
   ModelShelf,
+  ModelShape,
   ModelWeights,
 } from "./model.ts";
 export type { ModelCare, ModelCheck } from "./model_care.ts";
@@ -129,6 +130,13 @@ export type {
   Router,
   WorkReport,
 } from "./router.ts";
+export {
+  type MemoryNeed,
+  type Misfit,
+  neededMemory,
+  type Residency,
+} from "./memory_fit.ts";
+export type { Upkeep } from "./upkeep.ts";
 export {
   EVERY_NETWORK,
   isInNetwork,

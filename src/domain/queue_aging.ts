@@ -27,7 +27,7 @@ export function ageQueue(queue: QueueReport, elapsedMs: number): QueueReport {
   }
   return {
     slots: queue.slots,
-    runningMs: running,
+    runningMs: endsMs.slice(0, running).sort((a, b) => a - b),
     waitingMs: started === 0 ? queue.waitingMs : queue.waitingMs.slice(started),
   };
 }
@@ -44,7 +44,7 @@ export function ageLoadState(state: LoadState, elapsedMs: number): LoadState {
       return state;
     case "loading":
       return {
-        kind: "loading",
+        ...state,
         remainingMs: Math.max(0, state.remainingMs - elapsedMs),
       };
     case "failed":
