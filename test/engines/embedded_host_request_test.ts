@@ -35,9 +35,10 @@ Deno.test("parseSampling names the field that is wrong", () => {
     [{ max_tokens: 1.5 }, "max_tokens"],
     [{ n: 2 }, "n"],
     [{ best_of: 3 }, "best_of"],
-    [{ logprobs: true }, "logprobs"],
-    [{ logprobs: 3 }, "logprobs"],
+    [{ logprobs: "yes" }, "logprobs"],
+    [{ logprobs: 21 }, "logprobs"],
     [{ top_logprobs: 5 }, "top_logprobs"],
+    [{ logprobs: true, top_logprobs: 21 }, "top_logprobs"],
     [{ stop: [1] }, "stop"],
     [{ stop: [""] }, "stop"],
     [{ logit_bias: { the: -100 } }, "logit_bias"],
@@ -73,6 +74,15 @@ Deno.test("parseSampling reads every spelling of the same wish", () => {
   assert.equal(read({ seed: 42 }).seed, 42);
   assert.notEqual(read({ seed: null }).seed, read({}).seed);
   assert.equal(read({ logprobs: false, n: 1 }).topK, 40);
+  assert.equal(read({ logprobs: false, top_logprobs: 0 }).topLogprobs, null);
+  assert.equal(read({ logprobs: true }).topLogprobs, 0);
+  assert.equal(read({ logprobs: true, top_logprobs: 4 }).topLogprobs, 4);
+  assert.equal(read({ logprobs: 3 }).topLogprobs, 3);
+  const uncut = read({ logprobs: 1, top_p: 0.5 });
+  assert.deepEqual(
+    [uncut.temperature, uncut.topK, uncut.topP, uncut.minP],
+    [1, 0, 0.5, 0],
+  );
 });
 
 Deno.test("parseChatRequest names the field that is wrong", () => {

@@ -170,7 +170,7 @@ class ChildEngine implements EmbeddedEngine {
       root: model.root,
       capabilities: model.capabilities,
       features: model.capabilities.includes("chat")
-        ? [...model.features, "resume"]
+        ? [...model.features, "logprobs", "resume"]
         : model.features,
       contextLength: status.state === "ready"
         ? status.contextLength

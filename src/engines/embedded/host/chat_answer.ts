@@ -9,6 +9,7 @@ import {
 import { buildConstraint } from "./constraint.ts";
 import type { Job, StopReason } from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
+import { chatLogprobs } from "./logprobs.ts";
 import { tokenizePrompt } from "./prompt.ts";
 import {
   type ChatHost,
@@ -21,13 +22,17 @@ import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
 import { type Timings, type Usage, usageOf } from "./timings.ts";
+import type { ChosenToken } from "./token_chances.ts";
 import { type CallPart, CallReader } from "./tool_calls.ts";
 
 /** OpenAI's reasons for the end of a chat answer. */
 type FinishReason = StopReason | "tool_calls";
 
 type Piece =
-  | CallPart
+  | (CallPart & {
+    /** Tokens that were written since the last piece that has some. */
+    readonly tokens?: readonly ChosenToken[];
+  })
   | {
     readonly kind: "finish";
     readonly reason: FinishReason;
@@ -63,7 +68,12 @@ export async function answerChat(
   };
   const { job, textTokens } = resumeJob(chat.model, whole, resumed);
   const answer = await startAnswer(host, job, abort.signal);
-  const pieces = readPieces(host, answer, request.tools);
+  const pieces = readPieces(
+    host,
+    answer,
+    request.tools,
+    job.sampling.topLogprobs !== null,
+  );
   const head = {
     id: `chatcmpl-${host.entropy.uuid().replaceAll("-", "")}`,
     created: Math.floor(host.clock.now() / 1000),
@@ -107,18 +117,27 @@ async function* readPieces(
   host: ChatHost,
   answer: RunningAnswer,
   tools: ToolWish | null,
+  wantsTokens: boolean,
 ): AsyncGenerator<Piece, void, void> {
   const reader = tools === null ? null : new CallReader(
     host.chat.callForm,
     tools.tools.map((tool) => tool.name),
   );
+  const tokens: ChosenToken[] | null = wantsTokens ? [] : null;
+  /** Content carries its tokens; those of calls are nobody's. */
+  const withTokens = (part: CallPart): Piece =>
+    tokens === null || part.kind !== "content"
+      ? part
+      : { ...part, tokens: tokens.splice(0) };
   for await (const step of stepsOf(answer)) {
     if (step.kind === "text") {
-      if (reader !== null) yield* reader.push(step.text);
-      else if (step.text !== "") yield { kind: "content", text: step.text };
+      tokens?.push(...step.tokens ?? []);
+      const parts: readonly CallPart[] = reader?.push(step.text) ??
+        (step.text === "" ? [] : [{ kind: "content", text: step.text }]);
+      yield* parts.map(withTokens);
       continue;
     }
-    yield* reader?.flush() ?? [];
+    yield* (reader?.flush() ?? []).map(withTokens);
     const called = reader?.calling === true && step.reason === "stop";
     yield {
       kind: "finish",
@@ -165,15 +184,24 @@ async function* streamPieces(
   },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   const base = { ...head, object: "chat.completion.chunk" };
-  const chunk = (delta: JsonObject, reason: FinishReason | null) => ({
+  const chunk = (
+    delta: JsonObject,
+    reason: FinishReason | null,
+    tokens?: readonly ChosenToken[],
+  ) => ({
     ...base,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }],
+    choices: [{
+      index: 0,
+      delta,
+      logprobs: chatLogprobs(tokens),
+      finish_reason: reason,
+    }],
   });
   yield encodeEvent(chunk({ role: "assistant", content: null }, null));
   for await (const piece of pieces) {
     if (piece.kind !== "finish") {
       const delta = deltaOf(piece, newId);
-      if (delta !== null) yield encodeEvent(chunk(delta, null));
+      if (delta !== null) yield encodeEvent(chunk(delta, null, piece.tokens));
       continue;
     }
     const { reason, timings } = piece;
@@ -193,10 +221,12 @@ async function collect(
 ): Promise<JsonObject> {
   const calls: { id: string; name: string; arguments: string }[] = [];
   let content = "";
+  let tokens: ChosenToken[] | undefined;
   for await (const piece of pieces) {
     switch (piece.kind) {
       case "content":
         content += piece.text;
+        if (piece.tokens !== undefined) (tokens ??= []).push(...piece.tokens);
         break;
       case "begin":
         calls.push({ id: newId(), name: piece.name, arguments: "" });
@@ -215,7 +245,7 @@ async function collect(
           choices: [{
             index: 0,
             message: messageOf(content, calls),
-            logprobs: null,
+            logprobs: chatLogprobs(tokens),
             finish_reason: piece.reason,
           }],
           usage: usageOf(piece.timings),

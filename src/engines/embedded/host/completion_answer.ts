@@ -5,6 +5,7 @@ import { buildConstraint } from "./constraint.ts";
 import { checkFields } from "./field_check.ts";
 import type { Job, StopReason } from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
+import { completionLogprobs } from "./logprobs.ts";
 import { checkTokens, tokenizePrompt } from "./prompt.ts";
 import { invalidField } from "./request_error.ts";
 import {
@@ -18,6 +19,7 @@ import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
 import { type Timings, type Usage, usageOf } from "./timings.ts";
+import type { ChosenToken } from "./token_chances.ts";
 
 const tokenIds = z.array(z.int());
 const fields = z.object({
@@ -110,8 +112,12 @@ function onlyPrompt(
   return prompt.filter((id) => typeof id === "number");
 }
 
-function choice(text: string, reason: StopReason | null): JsonObject {
-  return { index: 0, text, logprobs: null, finish_reason: reason };
+function choice(
+  text: string,
+  reason: StopReason | null,
+  logprobs: JsonObject | null = null,
+): JsonObject {
+  return { index: 0, text, logprobs, finish_reason: reason };
 }
 
 async function* streamSteps(
@@ -122,10 +128,14 @@ async function* streamSteps(
     of(timings: Timings): Usage;
   },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  let written = 0;
   for await (const step of stepsOf(answer)) {
     if (step.kind === "text") {
-      if (step.text === "") continue;
-      yield encodeEvent({ ...head, choices: [choice(step.text, null)] });
+      const { text, tokens } = step;
+      if (text === "" && (tokens ?? []).length === 0) continue;
+      const logprobs = completionLogprobs(tokens, written);
+      written += text.length;
+      yield encodeEvent({ ...head, choices: [choice(text, null, logprobs)] });
       continue;
     }
     const { reason, timings } = step;
@@ -143,14 +153,17 @@ async function collect(
   answer: RunningAnswer,
 ): Promise<JsonObject> {
   let text = "";
+  let tokens: ChosenToken[] | undefined;
   for await (const step of stepsOf(answer)) {
     if (step.kind === "text") {
       text += step.text;
+      if (step.tokens !== undefined) (tokens ??= []).push(...step.tokens);
       continue;
     }
+    const logprobs = completionLogprobs(tokens, 0);
     return {
       ...head,
-      choices: [choice(text, step.reason)],
+      choices: [choice(text, step.reason, logprobs)],
       usage: usageOf(step.timings),
       timings: step.timings,
     };

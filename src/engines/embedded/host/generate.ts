@@ -13,6 +13,13 @@ import { checkContext } from "./prompt.ts";
 import { TextGate } from "./text_gate.ts";
 import { measureTimings, type Timings } from "./timings.ts";
 import { biasOf } from "./token_bias.ts";
+import {
+  type ChosenToken,
+  chosenToken,
+  HeldTokens,
+  needsAll,
+  textOfToken,
+} from "./token_chances.ts";
 import { TokenText } from "./token_text.ts";
 
 /** What to write. */
@@ -59,7 +66,12 @@ export type StopReason = "stop" | "length";
 
 /** A step of an answer. */
 export type Written =
-  | { readonly kind: "text"; readonly text: string }
+  | {
+    readonly kind: "text";
+    readonly text: string;
+    /** The tokens that it is made of, where they were asked for. */
+    readonly tokens?: readonly ChosenToken[];
+  }
   | {
     readonly kind: "end";
     readonly reason: StopReason;
@@ -129,13 +141,20 @@ export async function* generate(
     yield end(gate);
     return;
   }
-  const tokens = sequence.evaluate(last, {
+  const count = sampling.topLogprobs;
+  const held = count === null ? null : new HeldTokens();
+  const all = count !== null && needsAll(sampling.temperature, count);
+  const tokens = sequence.evaluateWithMetadata(last, {
+    probabilities: all,
+    confidence: count !== null && !all,
+  }, {
     ...samplerOptions(chat, sampling, prompt, written),
     ...job.bias,
     grammarEvaluationState: () => grammar,
     yieldEogToken: true,
   });
-  for await (const token of tokens) {
+  for await (const sampled of tokens) {
+    const { token } = sampled;
     firstAt ??= clock.monotonic();
     written.push(token);
     progress.decodedTokens = written.length;
@@ -145,11 +164,20 @@ export async function* generate(
       break;
     }
     const piece = text.push(token);
+    held?.push(
+      chosenToken(
+        sampled,
+        sampling.temperature,
+        count ?? 0,
+        (one) => textOfToken(chat.model, one, before()),
+      ),
+      piece,
+    );
     const found = trigger.push(piece);
     if (found !== null) grammar = await createGrammarState(chat, found);
     const passed = gate.push(piece);
     // One step a token, so that a reader sees each at once.
-    yield { kind: "text", text: passed.text };
+    yield textStep(passed.text, held);
     if (passed.stop !== null) {
       reason = "stop";
       yield end(gate);
@@ -160,8 +188,13 @@ export async function* generate(
   const passed = gate.push(text.flush());
   if (passed.stop !== null) reason = "stop";
   const rest = passed.stop === null ? passed.text + gate.flush() : passed.text;
-  if (rest !== "") yield { kind: "text", text: rest };
+  if (rest !== "") yield textStep(rest, held);
   yield end(gate);
+
+  /** What stands before the newest token. */
+  function before(): readonly Token[] {
+    return written.length > 1 ? written.slice(0, -1) : prompt;
+  }
 
   function end(closed: TextGate): Written {
     closed.flush();
@@ -178,6 +211,12 @@ export async function* generate(
       }),
     };
   }
+}
+
+function textStep(text: string, held: HeldTokens | null): Written {
+  return held === null
+    ? { kind: "text", text }
+    : { kind: "text", text, tokens: held.take(text) };
 }
 
 /**

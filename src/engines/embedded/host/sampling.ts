@@ -29,6 +29,8 @@ export interface Sampling {
   /** Output tokens, or null for as many as the context holds. */
   readonly maxTokens: number | null;
   readonly stop: readonly string[];
+  /** How many likeliest tokens to name for each one, or null for no log probabilities. */
+  readonly topLogprobs: number | null;
 }
 
 /** OpenAI's smallest bias means a ban. */
@@ -71,8 +73,12 @@ const fields = z.object({
 const refused = z.object({
   n: z.int().nullish(),
   best_of: z.int().nullish(),
-  logprobs: z.union([z.boolean(), z.int()]).nullish(),
-  top_logprobs: z.int().nullish(),
+});
+const MOST_LOGPROBS = 20;
+/** A switch beside a number with chats, the number itself with completions. */
+const logprobFields = z.object({
+  logprobs: z.union([z.boolean(), z.int().min(0).max(MOST_LOGPROBS)]).nullish(),
+  top_logprobs: z.int().min(0).max(MOST_LOGPROBS).nullish(),
 });
 
 /**
@@ -92,12 +98,15 @@ export function parseSampling(body: JsonObject, entropy: Entropy): Sampling {
     throw invalidField("max_tokens", 'The field "max_tokens" must be above 0');
   }
   const seed = read.seed ?? -1;
+  const topLogprobs = readLogprobs(body);
+  // Who wants to see the model's own chances does not want them cut first.
+  const otherwise = topLogprobs === null ? CUT : UNCUT;
   const lastTokens = read.repeat_last_n ?? REPEAT_LAST_TOKENS;
   return {
-    temperature: read.temperature ?? 0.8,
-    topK: read.top_k ?? 40,
-    topP: read.top_p ?? 0.95,
-    minP: read.min_p ?? 0.05,
+    temperature: read.temperature ?? otherwise.temperature,
+    topK: read.top_k ?? otherwise.topK,
+    topP: read.top_p ?? otherwise.topP,
+    minP: read.min_p ?? otherwise.minP,
     seed: seed < 0 ? Math.floor(entropy.float() * SEEDS) : seed % SEEDS,
     repeatPenalty: read.repeat_penalty ?? 1,
     presencePenalty: read.presence_penalty ?? 0,
@@ -109,7 +118,24 @@ export function parseSampling(body: JsonObject, entropy: Entropy): Sampling {
     stop: typeof read.stop === "string"
       ? [read.stop].filter((text) => text !== "")
       : read.stop ?? [],
+    topLogprobs,
   };
+}
+
+/** llama-server's defaults. */
+const CUT = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as const;
+/** OpenAI's. */
+const UNCUT = { temperature: 1, topK: 0, topP: 1, minP: 0 } as const;
+
+function readLogprobs(body: JsonObject): number | null {
+  const { logprobs, top_logprobs: top } = checkFields(logprobFields, body);
+  if (typeof logprobs === "number") return logprobs;
+  if (logprobs === true) return top ?? 0;
+  if ((top ?? 0) === 0) return null;
+  throw invalidField(
+    "top_logprobs",
+    'The field "top_logprobs" needs "logprobs": true',
+  );
 }
 
 function refuseUnsupported(body: JsonObject): void {
@@ -122,18 +148,6 @@ function refuseUnsupported(body: JsonObject): void {
         `This engine gives one answer a request: "${key}" must be 1, not ${count}`,
       );
     }
-  }
-  if (typeof read.logprobs === "number" || read.logprobs === true) {
-    throw invalidField(
-      "logprobs",
-      'This engine gives no log probabilities: leave "logprobs" out',
-    );
-  }
-  if ((read.top_logprobs ?? 0) > 0) {
-    throw invalidField(
-      "top_logprobs",
-      'This engine gives no log probabilities: leave "top_logprobs" out',
-    );
   }
 }
 
