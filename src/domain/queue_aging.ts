@@ -27,7 +27,7 @@ export function ageQueue(queue: QueueReport, elapsedMs: number): QueueReport {
   }
   return {
     slots: queue.slots,
-    runningMs: endsMs.slice(0, running).sort((a, b) => a - b),
+    runningMs: running,
     waitingMs: started === 0 ? queue.waitingMs : queue.waitingMs.slice(started),
   };
 }
