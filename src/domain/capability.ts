@@ -23,6 +23,8 @@ export type ModelFeature =
   | "vision"
   | "json_schema"
   | "logprobs"
+  /** More than one answer to a request. */
+  | "n"
   /** Goes on with an answer that another engine began (see `Resume`). */
   | "resume";
 
@@ -32,5 +34,6 @@ export const MODEL_FEATURES: readonly ModelFeature[] = [
   "vision",
   "json_schema",
   "logprobs",
+  "n",
   "resume",
 ];

@@ -106,8 +106,9 @@ Deno.test("a chat tells what it needs and about how long its prompt is", async (
     logprobs: false,
     n: 3,
   });
-  assert.deepEqual(plain.needs, []);
+  assert.deepEqual(plain.needs, ["n"]);
   assert.equal(plain.body.n, 3);
+  assert.deepEqual((await asked({ ...CHAT, n: 1 })).needs, []);
 });
 
 Deno.test("TRN-04 replayed tool arguments reach engines as text that holds JSON", async () => {

@@ -69,7 +69,7 @@ export function parseChat(
     promptTokens: estimateChatTokens(messages, body.tools),
     maxOutputTokens: generation.maxOutputTokens,
     inputCount: 1,
-    needs: [...needsOf(fields, messages)],
+    needs: [...needsOf(fields, messages), ...generation.needs],
   };
 }
 

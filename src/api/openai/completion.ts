@@ -48,7 +48,7 @@ export function parseCompletion(
     promptTokens: promptTokens(prompt),
     maxOutputTokens: generation.maxOutputTokens,
     inputCount: 1,
-    needs: wantsLogprobs ? ["logprobs"] : [],
+    needs: wantsLogprobs ? ["logprobs", ...generation.needs] : generation.needs,
   };
 }
 

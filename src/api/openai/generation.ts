@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonObject } from "../../domain/mod.ts";
+import type { JsonObject, ModelFeature } from "../../domain/mod.ts";
 import { describeSchema } from "../openapi_schema.ts";
 import { checkFields } from "./request_fault.ts";
 
@@ -9,6 +9,8 @@ export interface Generation {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly maxOutputTokens: number | null;
+  /** What it needs of an engine, as far as both kinds of request can ask for it. */
+  readonly needs: readonly ModelFeature[];
   /** The body as engines get it: `stream` said; nulls, an empty `stop` and Covey's own fields gone. */
   readonly body: JsonObject;
 }
@@ -91,6 +93,7 @@ export function parseGeneration(body: JsonObject): Generation {
     stream,
     includeUsage: stream && (fields.stream_options?.include_usage ?? false),
     maxOutputTokens: most === -1 ? null : most,
+    needs: (fields.n ?? 1) > 1 ? ["n"] : [],
     body: { ...engineBody(body, dropped), stream },
   };
 }

@@ -67,7 +67,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, ProviderFacts>> = {
   },
   openai: {
     base: "https://api.openai.com/v1",
-    features: ["tools", "vision", "json_schema", "logprobs"],
+    features: ["tools", "vision", "json_schema", "logprobs", "n"],
     embeds: true,
   },
 };

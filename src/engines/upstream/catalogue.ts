@@ -34,6 +34,7 @@ export const ALL_CHAT_FEATURES: readonly ModelFeature[] = [
   "vision",
   "json_schema",
   "logprobs",
+  "n",
 ];
 
 const EMBEDDING_NAME =

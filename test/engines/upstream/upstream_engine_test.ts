@@ -436,3 +436,37 @@ Deno.test("rerankers are known by name, and alone asked to rank (EMB-04)", async
   assert.equal(server.callsOf("/v1/rerank").length, 1);
   assert.equal(server.callsOf("/v1/chat/completions").length, 0);
 });
+
+Deno.test("several answers are asked of servers that give them, and refused by name where none does", async () => {
+  const choice = (index: number) => ({
+    index,
+    message: { role: "assistant", content: `answer ${index}` },
+    finish_reason: "stop",
+  });
+  await using server = startUpstreamServer(({ path }) =>
+    path === "/v1/models"
+      ? Response.json({ data: [{ id: "m" }] })
+      : Response.json({ choices: [choice(0), choice(1)] })
+  );
+  await using setup = await setUpUpstreams({
+    kind: "openai-compatible",
+    url: server.url,
+  });
+  const messages = [{ role: "user", content: "Hi" }];
+  const several = {
+    stream: false,
+    needs: ["n"],
+    body: { messages, n: 2 },
+  } as const;
+  const { text } = await setup.ask({ ...several, model: "m" });
+  assert.equal(JSON.parse(text).choices.length, 2);
+  assert.equal(server.callsOf("/v1/chat/completions")[0]?.body.n, 2);
+
+  await using ollama = startFakeOllama();
+  await using other = await setUpUpstreams({ kind: "ollama", url: ollama.url });
+  await assert.rejects(
+    other.ask({ ...several, model: "mymodel" }),
+    (error) => error instanceof Fault && /lacks n\b/.test(error.message),
+  );
+  assert.equal(ollama.callsOf("/v1/chat/completions").length, 0);
+});
