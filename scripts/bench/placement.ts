@@ -12,13 +12,11 @@
  */
 import process from "node:process";
 import {
-  ageLoadState,
-  ageQueue,
-  BroughtOffers,
   type NodeId,
   type Offer,
   OfferTable,
   parseNodeId,
+  StatedView,
 } from "../../src/domain/mod.ts";
 import { createSeededEntropy } from "../../src/platform/mod.ts";
 import type { Demand, EngineSnapshot } from "../../src/router/candidate.ts";
@@ -33,6 +31,7 @@ const ROUNDS = 20_000;
 /** Since the status came. */
 const AGE_MS = 700;
 const SEED = 42;
+const AVAILABLE = { kind: "available" } as const;
 
 interface Case {
   readonly nodes: number;
@@ -103,30 +102,24 @@ function world({ nodes, models }: Case): () => EngineSnapshot[] {
     };
   });
   return () =>
-    stated.map(({ key, node, nodeName, hop, offers, table }) => {
-      const index = new BroughtOffers(offers, (offer) => ({
-        ...offer,
-        state: ageLoadState(offer.state, AGE_MS),
-        queue: ageQueue(offer.queue, AGE_MS),
-      }), table);
-      return {
-        key,
-        node,
-        nodeName,
-        engine: "engine",
-        view: {
-          availability: { kind: "available" },
-          hop,
-          get offers() {
-            return index.all();
-          },
-          index,
-          dispatchesSeen: 0,
-        },
-        unseenMs: () => [1200, 800],
-        bar: null,
-      };
-    });
+    stated.map(({ key, node, nodeName, hop, offers, table }) => ({
+      key,
+      node,
+      nodeName,
+      engine: "engine",
+      view: new StatedView({
+        availability: AVAILABLE,
+        hop,
+        list: offers,
+        table,
+        stateAgeMs: AGE_MS,
+        queue: null,
+        queueAgeMs: AGE_MS,
+        dispatchesSeen: 0,
+      }),
+      unseenMs: () => [1200, 800],
+      bar: null,
+    }));
 }
 
 function measure(one: Case): Result {

@@ -33,7 +33,7 @@ export function replay(record: DecisionRecord): Replayed {
   const input = placeInputOf(record);
   if (input === null) return { kind: "unreplayable", id };
   const placement = place(input);
-  const first = placement.kind === "placed" ? placement.order[0] : null;
+  const first = placement.kind === "placed" ? placement.first : null;
   const now = first === null
     ? NOWHERE
     : nameOf(first.engine.node, first.engine.engine, first.offer.model);

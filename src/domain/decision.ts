@@ -118,8 +118,10 @@ export interface DecisionRecord {
   readonly predictedMs: number | null;
   /** What four of five such requests are predicted to stay within; null as above, absent in records of older nodes. */
   readonly predictedP80Ms?: number | null;
-  /** All that were weighed. */
+  /** All that were weighed, or where that are too many the best of them. */
   readonly candidates: readonly CandidateRecord[];
+  /** How many more were weighed than these; absent for none. */
+  readonly unlisted?: number;
   /** All that were tried, in order. */
   readonly attempts: readonly AttemptRecord[];
   /** What came of it, or null while it runs. */

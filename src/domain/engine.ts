@@ -122,6 +122,22 @@ export interface OfferIndex {
   warm(): readonly Pick<Offer, "model" | "root">[];
 }
 
+/** Offers as their engine stated them some time ago. Nothing about them is made anew for a look at them. */
+export interface StatedOffers {
+  /** All of them. */
+  readonly list: readonly Offer[];
+  /** Finds one among them. */
+  readonly table: OfferIndex;
+  /** Local time since their load states were stated. */
+  readonly stateAgeMs: number;
+  /** The queue that counts in place of theirs, because it was stated later; null for theirs. */
+  readonly queue: QueueReport | null;
+  /** Local time since the queue that counts was stated. */
+  readonly queueAgeMs: number;
+  /** One of them as it should be now. */
+  bring(offer: Offer): Offer;
+}
+
 /** What an engine says of itself, taken at one moment. */
 export interface EngineView {
   /** Whether it may be asked. */
@@ -132,6 +148,8 @@ export interface EngineView {
   readonly offers: readonly Offer[];
   /** Finds one among them where that is cheaper than to list them; absent where it is not. */
   readonly index?: OfferIndex;
+  /** The same offers as they were stated, where only time has passed since; absent where each is made when asked for. */
+  readonly stated?: StatedOffers;
   /**
    * Highest number of this node's own dispatches that the queue reports already
    * hold. `Infinity` where the view is live (this node's engines).

@@ -39,6 +39,7 @@ export type {
   Refusal,
   Resume,
   StartResult,
+  StatedOffers,
 } from "./engine.ts";
 export {
   Fault,
@@ -119,6 +120,8 @@ export type {
 export { escapeUnprintable } from "./printable.ts";
 export { BroughtOffers, OfferScan, OfferTable } from "./offer_index.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";
+export { QueueRoom } from "./queue_room.ts";
+export { StatedView, type StatedViewOptions } from "./stated_view.ts";
 export type { Rates } from "./rates.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {

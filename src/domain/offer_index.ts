@@ -92,10 +92,11 @@ export class BroughtOffers implements OfferIndex {
 
   #all(offers: readonly Offer[]): readonly Offer[] {
     if (offers.length === 0) return NONE;
-    return offers.map((offer) => this.#one(offer));
+    return offers.map((offer) => this.bring(offer));
   }
 
-  #one(offer: Offer): Offer {
+  /** One of the list, brought up to date. */
+  bring(offer: Offer): Offer {
     if (this.#first?.[0] === offer) return this.#first[1];
     const known = this.#brought?.get(offer);
     if (known !== undefined) return known;

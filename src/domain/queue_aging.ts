@@ -1,4 +1,5 @@
 import type { LoadState, QueueReport } from "./engine.ts";
+import { QueueRoom } from "./queue_room.ts";
 
 /**
  * Bring a queue report forward: what was expected to run has run, what waited
@@ -10,24 +11,12 @@ import type { LoadState, QueueReport } from "./engine.ts";
  */
 export function ageQueue(queue: QueueReport, elapsedMs: number): QueueReport {
   if (elapsedMs <= 0 || queue.runningMs.length === 0) return queue;
-  const running = sorted(queue.runningMs);
-  let started = 0;
-  // Ends stay counted from the report, and are compared with what has passed.
-  for (;;) {
-    const soonest = running[0];
-    if (soonest === undefined || soonest > elapsedMs) break;
-    running.shift();
-    const next = queue.waitingMs[started];
-    if (next === undefined) continue;
-    started++;
-    insertSorted(running, soonest + next);
-  }
-  for (let at = 0; at < running.length; at++) {
-    running[at] = (running[at] ?? 0) - elapsedMs;
-  }
+  const room = new QueueRoom();
+  room.enter(queue, elapsedMs);
+  const { endsMs, running, started } = room;
   return {
     slots: queue.slots,
-    runningMs: running,
+    runningMs: endsMs.slice(0, running).sort((a, b) => a - b),
     waitingMs: started === 0 ? queue.waitingMs : queue.waitingMs.slice(started),
   };
 }
@@ -58,25 +47,4 @@ export function ageLoadState(state: LoadState, elapsedMs: number): LoadState {
       return never;
     }
   }
-}
-
-function sorted(values: readonly number[]): number[] {
-  const copy = values.slice();
-  for (let at = 1; at < copy.length; at++) sink(copy, at);
-  return copy;
-}
-
-function insertSorted(values: number[], value: number): void {
-  values.push(value);
-  sink(values, values.length - 1);
-}
-
-/** Bring one value forward to its place among those before it, which are sorted. */
-function sink(values: number[], from: number): void {
-  const value = values[from] ?? 0;
-  let at = from;
-  for (; at > 0 && (values[at - 1] ?? 0) > value; at--) {
-    values[at] = values[at - 1] ?? 0;
-  }
-  values[at] = value;
 }

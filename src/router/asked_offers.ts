@@ -8,6 +8,8 @@ import { type ModelName, tierOf } from "./model_name.ts";
 
 /** An offer of a model that was asked for. */
 export interface AskedOffer {
+  /** Whose it is: index among the engines. */
+  readonly at: number;
   /** Which of the asked name's sets it belongs to: 0 before all fallbacks. */
   readonly tier: number;
   readonly offer: Offer;
@@ -15,83 +17,108 @@ export interface AskedOffer {
 
 /** Where offers are looked for. */
 export interface Shelf {
-  readonly view: Pick<EngineView, "index" | "offers">;
+  readonly view: Pick<EngineView, "index" | "offers" | "stated">;
 }
 
 /**
  * Find all offers of a model: by its name, and by the weights that the name
  * stands for somewhere, under whatever name (MOD-03). Only those are looked at
- * where engines have an index.
+ * where engines have an index, and they are given as they were stated where
+ * only time has passed since.
  *
  * @param name The name.
  * @param engines All engines.
- * @returns Those of each engine; where several sets claim the same weights, the first has them.
+ * @returns Engine by engine; where several sets claim the same weights, the first has them.
  */
 export function askedOffers(
   name: ModelName,
   engines: readonly Shelf[],
-): readonly (readonly AskedOffer[])[] {
-  const named = engines.map((engine) => offersNamed(name, engine));
+): readonly AskedOffer[] {
+  const named: AskedOffer[] = [];
   const roots = new Map<string, number>();
-  for (const offers of named) {
-    for (const { tier, offer: { root } } of offers) {
-      if (root === null) continue;
-      roots.set(root, Math.min(tier, roots.get(root) ?? tier));
-    }
-  }
-  if (roots.size === 0) return named;
-  return named.map((offers, at) => {
+  for (let at = 0; at < engines.length; at++) {
     const engine = engines[at];
-    return engine === undefined ? offers : withRoots(offers, engine, roots);
-  });
+    if (engine === undefined) continue;
+    eachNamed(name, engine, (tier, offer) => {
+      named.push({ at, tier, offer });
+      const { root } = offer;
+      if (root === null) return;
+      const before = roots.get(root);
+      if (before === undefined || tier < before) roots.set(root, tier);
+    });
+  }
+  return roots.size === 0 ? named : withRoots(named, engines, roots);
 }
 
 /**
- * Find the offers that a name means by itself.
+ * Visit the offers that a name means by itself.
  *
  * @param name The name.
- * @param engine Where to look.
+ * @param shelf Where to look.
+ * @param visit Called with each and its set.
  */
-export function offersNamed(
+export function eachNamed(
   name: ModelName,
   { view }: Shelf,
-): readonly AskedOffer[] {
-  if (view.index === undefined || name.tiers !== undefined) {
-    const found: AskedOffer[] = [];
-    for (const offer of view.offers) {
+  visit: (tier: number, offer: Offer) => void,
+): void {
+  const index = view.stated?.table ?? view.index;
+  if (index === undefined || name.tiers !== undefined) {
+    for (const offer of view.stated?.list ?? view.offers) {
       const tier = tierOf(name, offer.model, offer.isPaid);
-      if (tier !== null) found.push({ tier, offer });
+      if (tier !== null) visit(tier, offer);
     }
-    return found;
+    return;
   }
-  const asked = view.index.named(name.asked).map(inFirst);
-  if (name.other === null) return asked;
-  const other = view.index.named(name.other);
-  return other.length === 0 ? asked : [...asked, ...other.map(inFirst)];
+  for (const offer of index.named(name.asked)) visit(0, offer);
+  if (name.other === null) return;
+  for (const offer of index.named(name.other)) visit(0, offer);
 }
 
-function inFirst(offer: Offer): AskedOffer {
-  return { tier: 0, offer };
-}
-
-/** What finds an engine's offers. */
+/** What finds an engine's offers as they are now. */
 export function indexOf({ view }: Shelf): OfferIndex {
   return view.index ?? new OfferScan(view.offers);
 }
 
+/** What finds an engine's offers as they were stated, which says as much of their names and weights. */
+export function tableOf({ view }: Shelf): OfferIndex {
+  return view.stated?.table ?? view.index ?? new OfferScan(view.offers);
+}
+
+/** The named ones, and behind those of each engine what else has their weights. */
 function withRoots(
   named: readonly AskedOffer[],
-  engine: Shelf,
+  engines: readonly Shelf[],
   roots: ReadonlyMap<string, number>,
 ): readonly AskedOffer[] {
-  const index = indexOf(engine);
-  const found = [...named];
-  for (const [root, tier] of roots) {
-    for (const offer of index.rooted(root)) {
-      if (!named.some((one) => one.offer === offer)) {
-        found.push({ tier, offer });
+  const all: AskedOffer[] = [];
+  let next = 0;
+  for (let at = 0; at < engines.length; at++) {
+    const engine = engines[at];
+    if (engine === undefined) continue;
+    const from = all.length;
+    for (let one = named[next]; one?.at === at; one = named[++next]) {
+      all.push(one);
+    }
+    const until = all.length;
+    const table = tableOf(engine);
+    for (const [root, tier] of roots) {
+      for (const offer of table.rooted(root)) {
+        if (!holds(all, from, until, offer)) all.push({ at, tier, offer });
       }
     }
   }
-  return found;
+  return all;
+}
+
+function holds(
+  all: readonly AskedOffer[],
+  from: number,
+  until: number,
+  offer: Offer,
+): boolean {
+  for (let at = from; at < until; at++) {
+    if (all[at]?.offer === offer) return true;
+  }
+  return false;
 }

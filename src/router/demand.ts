@@ -1,5 +1,5 @@
 import type { InferenceRequest, ModelSet } from "../domain/mod.ts";
-import { offersNamed } from "./asked_offers.ts";
+import { eachNamed } from "./asked_offers.ts";
 import type { Demand, EngineSnapshot } from "./candidate.ts";
 import { decodes } from "./estimate.ts";
 import type { LengthBook } from "./length_book.ts";
@@ -88,11 +88,11 @@ function priorTokens(
   let most = 0;
   let tokens = PRIOR_OUTPUT_TOKENS;
   for (const engine of engines) {
-    for (const { tier, offer: { rates } } of offersNamed(name, engine)) {
-      if (tier !== 0 || rates.observations <= most) continue;
+    eachNamed(name, engine, (tier, { rates }) => {
+      if (tier !== 0 || rates.observations <= most) return;
       most = rates.observations;
       tokens = rates.expectedOutputTokens;
-    }
+    });
   }
   return tokens;
 }

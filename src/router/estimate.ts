@@ -1,13 +1,16 @@
-import type {
-  Availability,
-  Capability,
-  Hop,
-  LoadState,
-  Offer,
-  Rates,
-  Terms,
+import {
+  ageLoadState,
+  type Availability,
+  type Capability,
+  type EngineView,
+  type Hop,
+  type LoadState,
+  type Offer,
+  type Rates,
+  type Terms,
 } from "../domain/mod.ts";
-import { queueWait } from "./queue_wait.ts";
+import { decodeLength, lengthFactor, prefillLength } from "./length_shape.ts";
+import { QueuePlay } from "./queue_wait.ts";
 
 /** The part of a request that costs time. */
 export interface Work {
@@ -35,6 +38,17 @@ export interface EstimateInput {
   readonly evictionMs?: number;
   /** What this entry found the member's predictions to be off by; absent for 1. */
   readonly correction?: number;
+}
+
+/** The same as a placement has it: the offer as its engine stated it, with what has passed since. */
+export interface Reckoned {
+  readonly work: Work;
+  readonly stated: Offer;
+  readonly view: Pick<EngineView, "availability" | "hop" | "stated">;
+  readonly unseenMs: readonly number[];
+  readonly unseenModel: string | null;
+  readonly evictionMs: number;
+  readonly correction: number;
 }
 
 /** A predicted completion time with everything it consists of. */
@@ -71,39 +85,94 @@ const DEGRADED_FACTOR = 2;
  * @returns The estimate.
  */
 export function estimate(input: EstimateInput): Estimate {
-  const { work, offer, hop } = input;
-  const { waitMs, concurrency } = queueWait(offer.queue, input.unseenMs);
-  const tpotMs = decodes(work.capability)
-    ? tpotAt(offer.rates, concurrency)
-    : 0;
-  const terms: Terms = {
-    queueMs: waitMs,
-    loadMs: isLoadedThen(input)
-      ? loadMsOf(lastOf(offer), offer.rates, waitMs)
-      : offer.rates.loadTimeMs,
+  const { availability, hop } = input;
+  return new Reckoning().estimate({
+    work: input.work,
+    stated: input.offer,
+    view: { availability, hop },
+    unseenMs: input.unseenMs,
+    unseenModel: input.unseenModel ?? null,
     evictionMs: input.evictionMs ?? 0,
-    prefillMs: prefillMsOf(offer, work),
-    decodeMs: work.outputTokens * tpotMs,
-    hopMs: hop.medianMs,
-  };
-  const factor = (input.correction ?? 1) *
-    (input.availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
-  const serviceMs = terms.loadMs + terms.prefillMs + terms.decodeMs +
-    terms.hopMs;
-  const estimateMs = (waitMs + serviceMs) * factor;
-  const { p80OutputTokens = work.outputTokens } = work;
-  return {
-    terms,
-    factor,
-    estimateMs,
-    p80Ms: estimateMs +
-      Math.max(0, p80OutputTokens - work.outputTokens) * tpotMs * factor,
-    placementMs: (waitMs * QUEUE_WEIGHT + serviceMs + terms.evictionMs) *
+    correction: input.correction ?? 1,
+  });
+}
+
+/**
+ * Reckons predictions one after the other and leaves nothing behind but
+ * numbers: of a thousand candidates a placement needs the terms of a few.
+ */
+export class Reckoning {
+  /** Wait until a slot is free. */
+  waitMs = 0;
+  /** Typical error of the prediction. */
+  errorMs = 0;
+  /** What placement minimises. */
+  placementMs = 0;
+  readonly #play = new QueuePlay();
+  #tpotMs = 0;
+  #loadMs = 0;
+  #prefillMs = 0;
+  #decodeMs = 0;
+  #serviceMs = 0;
+  #factor = 1;
+
+  /** Predict for one candidate. */
+  reckon(one: Reckoned): void {
+    const { stated: offer, work, view: { availability, hop, stated } } = one;
+    const { rates } = offer;
+    const play = this.#play;
+    play.play(
+      stated?.queue ?? offer.queue,
+      stated?.queueAgeMs ?? 0,
+      one.unseenMs,
+    );
+    const { waitMs } = play;
+    const state = ageLoadState(offer.state, stated?.stateAgeMs ?? 0);
+    this.waitMs = waitMs;
+    this.#tpotMs = tpotOf(work, rates, play.concurrency);
+    this.#loadMs = isLoadedThen(one)
+      ? loadMsOf(lastOf(state, rates), rates, waitMs)
+      : rates.loadTimeMs;
+    this.#prefillMs = prefillMsOf(offer, work);
+    this.#decodeMs = work.outputTokens * this.#tpotMs;
+    this.#factor = one.correction *
+      (availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
+    this.#serviceMs = this.#loadMs + this.#prefillMs + this.#decodeMs +
+      hop.medianMs;
+    this.errorMs = rates.typicalError * this.#serviceMs * this.#factor;
+    this.placementMs = (waitMs * QUEUE_WEIGHT + this.#serviceMs +
+      one.evictionMs) * this.#factor;
+  }
+
+  /** Predict for one candidate, with all terms. */
+  estimate(one: Reckoned): Estimate {
+    this.reckon(one);
+    const { evictionMs, work, view: { hop } } = one;
+    const { waitMs, placementMs, errorMs } = this;
+    const factor = this.#factor;
+    const serviceMs = this.#serviceMs;
+    const tpotMs = this.#tpotMs;
+    const estimateMs = (waitMs + serviceMs) * factor;
+    const { p80OutputTokens = work.outputTokens } = work;
+    return {
+      terms: {
+        queueMs: waitMs,
+        loadMs: this.#loadMs,
+        evictionMs,
+        prefillMs: this.#prefillMs,
+        decodeMs: this.#decodeMs,
+        hopMs: hop.medianMs,
+      },
       factor,
-    ttftMs: (waitMs + serviceMs - terms.decodeMs + tpotMs) * factor,
-    tpotMs: tpotMs * factor,
-    errorMs: offer.rates.typicalError * serviceMs * factor,
-  };
+      estimateMs,
+      p80Ms: estimateMs +
+        Math.max(0, p80OutputTokens - work.outputTokens) * tpotMs * factor,
+      placementMs,
+      ttftMs: (waitMs + serviceMs - this.#decodeMs + tpotMs) * factor,
+      tpotMs: tpotMs * factor,
+      errorMs,
+    };
+  }
 }
 
 /**
@@ -119,9 +188,7 @@ export function serviceMs(
   offer: Offer,
   concurrency: number,
 ): number {
-  const decodeMs = decodes(work.capability)
-    ? work.outputTokens * tpotAt(offer.rates, concurrency)
-    : 0;
+  const decodeMs = work.outputTokens * tpotOf(work, offer.rates, concurrency);
   return loadMsOf(offer.state, offer.rates, 0) + prefillMsOf(offer, work) +
     decodeMs;
 }
@@ -131,11 +198,26 @@ export function serviceMs(
  *
  * @param rates The model's rates.
  * @param concurrency Sequences side by side, from 1.
+ * @param contextTokens Tokens that it is written after; the usual pace where nobody says.
  * @returns Milliseconds; beyond what is known, those of the highest known.
  */
-export function tpotAt(rates: Rates, concurrency: number): number {
+export function tpotAt(
+  rates: Rates,
+  concurrency: number,
+  contextTokens?: number,
+): number {
   const at = Math.min(Math.max(concurrency, 1), rates.tpotMs.length) - 1;
-  return rates.tpotMs[at] ?? 0;
+  const tpotMs = rates.tpotMs[at] ?? 0;
+  return contextTokens === undefined
+    ? tpotMs
+    : tpotMs * lengthFactor(rates.byLength?.decode, contextTokens);
+}
+
+function tpotOf(work: Work, rates: Rates, concurrency: number): number {
+  if (!decodes(work.capability)) return 0;
+  const { promptTokens, outputTokens } = work;
+  const length = decodeLength(promptTokens, outputTokens);
+  return tpotAt(rates, concurrency, length);
 }
 
 /** Whether answers of a capability come token by token. */
@@ -143,18 +225,25 @@ export function decodes(capability: Capability): boolean {
   return capability === "chat" || capability === "completion";
 }
 
-/** What is cached went with the weights when they were unloaded. */
+/**
+ * With what an answer costs once, however short. What is cached went with the
+ * weights when they were unloaded.
+ */
 function prefillMsOf(
   { rates, state }: Offer,
   { promptTokens, cachedTokens }: Work,
 ): number {
   const cached = state.kind === "warm" ? cachedTokens ?? 0 : 0;
   const tokens = promptTokens - cached;
-  return tokens > 0 ? tokens / rates.prefillTokensPerSecond * 1000 : 0;
+  const onceMs = rates.overheadMs ?? 0;
+  if (!(tokens > 0)) return onceMs;
+  const length = prefillLength(promptTokens, cached);
+  return onceMs + tokens / rates.prefillTokensPerSecond * 1000 *
+      lengthFactor(rates.byLength?.prefill, length);
 }
 
 /** Whether the model is loaded when the queue has run down to this request. */
-function isLoadedThen({ offer, unseenModel = null }: EstimateInput): boolean {
+function isLoadedThen({ stated: offer, unseenModel }: Reckoned): boolean {
   if (unseenModel === offer.model) return true;
   // Another model's dispatch pushes it out where there is room for few.
   if (offer.loadedAfterQueue !== undefined) return offer.loadedAfterQueue;
@@ -162,7 +251,7 @@ function isLoadedThen({ offer, unseenModel = null }: EstimateInput): boolean {
 }
 
 /** A load that others wait for is as good as begun: it is shared. */
-function lastOf({ rates, state }: Offer): LoadState {
+function lastOf(state: LoadState, rates: Rates): LoadState {
   return state.kind === "warm" || state.kind === "loading"
     ? state
     : { kind: "loading", remainingMs: rates.loadTimeMs };

@@ -1,5 +1,5 @@
 import type { Eviction, Offer } from "../domain/mod.ts";
-import { indexOf } from "./asked_offers.ts";
+import { tableOf } from "./asked_offers.ts";
 import type { EngineSnapshot } from "./candidate.ts";
 
 /** Nobody else could serve it meanwhile, so that its reload is waited for. */
@@ -19,7 +19,7 @@ export class WarmCopies {
   /** Whether a model that is warm on an engine is warm on another one too. */
   isElsewhere(model: string, engine: EngineSnapshot): boolean {
     const counts = this.#counts ??= countWarm(this.#engines);
-    const index = indexOf(engine);
+    const index = tableOf(engine);
     const here = index.warm().some((one) => one.model === model) ? 1 : 0;
     if ((counts.get(model) ?? 0) > here) return true;
     const root = index.rootOf(model);
@@ -68,7 +68,7 @@ function countWarm(engines: readonly EngineSnapshot[]): Map<string, number> {
   const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
   for (const engine of engines) {
     if (engine.view.availability.kind === "unavailable") continue;
-    for (const { model, root } of indexOf(engine).warm()) {
+    for (const { model, root } of tableOf(engine).warm()) {
       add(model);
       if (root !== null) add(`root ${root}`);
     }

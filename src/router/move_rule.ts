@@ -34,7 +34,7 @@ export function waitBehind(queue: QueueReport, ahead: number): number {
  * a free slot that would finish it earlier by the margins of design.md 6. What
  * the other engine has to prefill again is part of its estimate. Pure.
  *
- * @param candidates Eligible candidates, estimated now.
+ * @param candidates Eligible candidates, estimated now; those that a request would wait for are passed over.
  * @param place Where it waits.
  * @returns The soonest such candidate, or null.
  */

@@ -1,5 +1,5 @@
 import { Fault, formatSource } from "../domain/mod.ts";
-import type { Candidate, Demand, Unfit } from "./candidate.ts";
+import type { Demand, Unfit } from "./candidate.ts";
 
 /**
  * Say why nobody can serve a request, in the words of the caller. Pure.
@@ -11,7 +11,7 @@ import type { Candidate, Demand, Unfit } from "./candidate.ts";
  */
 export function noCandidateFault(
   demand: Demand,
-  candidates: readonly Candidate[],
+  candidates: readonly { readonly unfit: Unfit | null }[],
   facts: { readonly nodeIsKnown: boolean },
 ): Fault {
   const { asked } = demand.model;

@@ -6,7 +6,7 @@ import {
   type PlacementInputs,
   type Source,
 } from "../domain/mod.ts";
-import { askedOffers, indexOf } from "./asked_offers.ts";
+import { askedOffers, indexOf, tableOf } from "./asked_offers.ts";
 import type { EngineSnapshot } from "./candidate.ts";
 import type { PlaceInput } from "./place.ts";
 
@@ -113,26 +113,28 @@ function offersThatMatter(
   { demand, engines }: PlaceInput,
 ): readonly (readonly Offer[])[] {
   const asked = askedOffers(demand.model, engines);
+  const matter = engines.map(() => new Set<Offer>());
   const names = new Set<string>();
   const roots = new Set<string>();
-  for (const [at, engine] of engines.entries()) {
-    for (const { offer } of asked[at] ?? []) {
-      for (const { model } of offer.evicts ?? []) {
-        names.add(model);
-        const root = indexOf(engine).rootOf(model);
-        if (root !== null) roots.add(root);
-      }
+  for (const { at, offer } of asked) {
+    const engine = engines[at];
+    if (engine === undefined) continue;
+    matter[at]?.add(engine.view.stated?.bring(offer) ?? offer);
+    for (const { model } of offer.evicts ?? []) {
+      names.add(model);
+      const root = tableOf(engine).rootOf(model);
+      if (root !== null) roots.add(root);
     }
   }
   return engines.map((engine, at) => {
-    const matter = new Set(asked[at]?.map(({ offer }) => offer));
+    const all = matter[at] ?? new Set();
     const index = indexOf(engine);
     for (const name of names) {
-      for (const offer of index.named(name)) matter.add(offer);
+      for (const offer of index.named(name)) all.add(offer);
     }
     for (const root of roots) {
-      for (const offer of index.rooted(root)) matter.add(offer);
+      for (const offer of index.rooted(root)) all.add(offer);
     }
-    return [...matter];
+    return [...all];
   });
 }

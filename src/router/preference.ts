@@ -1,5 +1,5 @@
 import type { NodeId, Source } from "../domain/mod.ts";
-import type { Candidate } from "./candidate.ts";
+import type { CandidateField } from "./candidate_field.ts";
 import { seededChoice } from "./seeded_choice.ts";
 
 /** Where a request of unsaid source goes. */
@@ -24,108 +24,121 @@ const LEAST_GAIN_MS = 50;
 /**
  * Order eligible candidates, the one to ask first at the front. Pure.
  *
- * @param eligible Candidates that can serve the request.
+ * @param eligible Candidates that can serve the request, by their numbers in the field.
+ * @param field What is predicted for them.
  * @param preference Source, policy and seed.
  * @returns The same candidates in order.
  */
 export function preferred(
-  eligible: readonly Candidate[],
+  eligible: readonly number[],
+  field: CandidateField,
   preference: Preference,
-): readonly Candidate[] {
-  const sorted = eligible.toSorted(bySoonest);
-  const leader = leaderOf(sorted, preference);
-  const first = leader === undefined ? undefined : unexplored(sorted, leader) ??
-    leader;
-  return first === undefined || first === sorted[0]
-    ? sorted
-    : [first, ...sorted.filter((one) => one !== first)];
-}
-
-/**
- * A candidate whose speed nobody has seen, if trying it costs little: it is
- * idle and warm, and its prior says nearly as soon as the one that would be
- * chosen (routing study, B5). One whose prior is exact needs no trying.
- */
-function unexplored(
-  sorted: readonly Candidate[],
-  leader: Candidate,
-): Candidate | undefined {
-  if (leader.offer.rates.observations === 0) return undefined;
-  const withinMs = leader.estimate.placementMs * WORTH_TRYING;
-  return sorted.find(({ estimate, offer }) =>
-    offer.rates.observations === 0 && offer.rates.typicalError > 0 &&
-    offer.state.kind === "warm" && estimate.terms.queueMs === 0 &&
-    estimate.placementMs <= withinMs
+): readonly number[] {
+  const { placementMs } = field;
+  const sorted = eligible.toSorted((a, b) =>
+    (placementMs[a] ?? 0) - (placementMs[b] ?? 0)
   );
+  return new Ordering(field, preference).order(sorted);
 }
 
-function leaderOf(
-  sorted: readonly Candidate[],
-  preference: Preference,
-): Candidate | undefined {
-  const isHere = isOn(preference.self);
-  if (preference.source.kind !== "unsaid") return soonest(sorted, preference);
-  const local = soonest(sorted.filter(isHere), preference);
-  const others = sorted.filter((one) => !isHere(one));
-  const [other] = others;
-  if (local === undefined || other === undefined) {
-    return soonest(sorted, preference);
+/** The rules by which one candidate goes before those that are predicted sooner. */
+class Ordering {
+  readonly #field: CandidateField;
+  readonly #preference: Preference;
+
+  constructor(field: CandidateField, preference: Preference) {
+    this.#field = field;
+    this.#preference = preference;
   }
-  return shouldLeave(local, other, preference.policy)
-    ? soonest(others, preference)
-    : local;
-}
 
-/** Whether another node is better by the margins of design.md 6. */
-function shouldLeave(
-  local: Candidate,
-  other: Candidate,
-  policy: Policy,
-): boolean {
-  const neededMs = other.estimate.placementMs * TIE +
-    other.engine.view.hop.jitterMs;
-  const stayMs = local.estimate.placementMs;
-  switch (policy) {
-    case "balanced":
-      return neededMs < stayMs;
-    case "local_first":
-      return neededMs + Math.max(
-            LEAST_GAIN_MS,
-            local.estimate.errorMs,
-            other.estimate.errorMs,
-          ) < stayMs;
-    default: {
-      const never: never = policy;
-      return never;
+  /** @param sorted The soonest at the front. */
+  order(sorted: readonly number[]): readonly number[] {
+    const leader = this.#leader(sorted);
+    const first = leader === undefined
+      ? undefined
+      : this.#unexplored(sorted, leader) ?? leader;
+    return first === undefined || first === sorted[0]
+      ? sorted
+      : [first, ...sorted.filter((one) => one !== first)];
+  }
+
+  /**
+   * A candidate whose speed nobody has seen, if trying it costs little: it is
+   * idle and warm, and its prior says nearly as soon as the one that would be
+   * chosen (routing study, B5). One whose prior is exact needs no trying.
+   */
+  #unexplored(sorted: readonly number[], leader: number): number | undefined {
+    const field = this.#field;
+    if (field.rates(leader).observations === 0) return undefined;
+    const withinMs = this.#ms(leader) * WORTH_TRYING;
+    return sorted.find((one) => {
+      if (!(this.#ms(one) <= withinMs) || field.waitMs[one] !== 0) return false;
+      const { observations, typicalError } = field.rates(one);
+      return observations === 0 && typicalError > 0 && field.isWarm(one);
+    });
+  }
+
+  #leader(sorted: readonly number[]): number | undefined {
+    if (this.#preference.source.kind !== "unsaid") {
+      return this.#soonest(sorted);
+    }
+    const here = sorted.filter((one) => this.#isHere(one));
+    const local = this.#soonest(here);
+    const others = here.length === 0
+      ? sorted
+      : sorted.filter((one) => !this.#isHere(one));
+    const [other] = others;
+    if (local === undefined || other === undefined) {
+      return this.#soonest(sorted);
+    }
+    return this.#shouldLeave(local, other) ? this.#soonest(others) : local;
+  }
+
+  /** Whether another node is better by the margins of design.md 6. */
+  #shouldLeave(local: number, other: number): boolean {
+    const { errorMs } = this.#field;
+    const { policy } = this.#preference;
+    const neededMs = this.#ms(other) * TIE +
+      this.#field.engine(other).view.hop.jitterMs;
+    const stayMs = this.#ms(local);
+    switch (policy) {
+      case "balanced":
+        return neededMs < stayMs;
+      case "local_first":
+        return neededMs + Math.max(
+              LEAST_GAIN_MS,
+              errorMs[local] ?? 0,
+              errorMs[other] ?? 0,
+            ) < stayMs;
+      default: {
+        const never: never = policy;
+        return never;
+      }
     }
   }
-}
 
-/** Among equals the one with most of the prompt cached comes first, then this node, else the seed draws. */
-function soonest(
-  sorted: readonly Candidate[],
-  preference: Preference,
-): Candidate | undefined {
-  const [best] = sorted;
-  if (best === undefined) return undefined;
-  const withinMs = best.estimate.placementMs * TIE;
-  const beyond = sorted.findIndex(({ estimate }) =>
-    !(estimate.placementMs <= withinMs)
-  );
-  const near = beyond < 0 ? sorted : sorted.slice(0, beyond);
-  const cached = near.reduce(
-    (most, one) => Math.max(most, one.cachedTokens),
-    0,
-  );
-  const equals = near.filter((one) => one.cachedTokens === cached);
-  return equals.find(isOn(preference.self)) ??
-    equals[seededChoice(preference.seed, equals.length)] ?? best;
-}
+  /** Among equals the one with most of the prompt cached comes first, then this node, else the seed draws. */
+  #soonest(sorted: readonly number[]): number | undefined {
+    const [best] = sorted;
+    if (best === undefined) return undefined;
+    const { cachedTokens } = this.#field;
+    const withinMs = this.#ms(best) * TIE;
+    const beyond = sorted.findIndex((one) => !(this.#ms(one) <= withinMs));
+    const near = beyond < 0 ? sorted : sorted.slice(0, beyond);
+    const most = near.reduce(
+      (sum, one) => Math.max(sum, cachedTokens[one] ?? 0),
+      0,
+    );
+    const equals = near.filter((one) => cachedTokens[one] === most);
+    return equals.find((one) => this.#isHere(one)) ??
+      equals[seededChoice(this.#preference.seed, equals.length)] ?? best;
+  }
 
-function isOn(node: NodeId): (candidate: Candidate) => boolean {
-  return (candidate) => candidate.engine.node === node;
-}
+  #isHere(one: number): boolean {
+    return this.#field.engine(one).node === this.#preference.self;
+  }
 
-function bySoonest(a: Candidate, b: Candidate): number {
-  return a.estimate.placementMs - b.estimate.placementMs;
+  #ms(one: number): number {
+    return this.#field.placementMs[one] ?? 0;
+  }
 }

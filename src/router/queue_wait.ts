@@ -1,4 +1,4 @@
-import type { QueueReport } from "../domain/mod.ts";
+import { type QueueReport, QueueRoom } from "../domain/mod.ts";
 
 /** When a newcomer starts, and in what company. */
 export interface QueueWait {
@@ -20,43 +20,52 @@ export function queueWait(
   queue: QueueReport,
   unseenMs: readonly number[],
 ): QueueWait {
-  const slots = Math.max(1, queue.slots);
-  const running = queue.runningMs.length;
-  const ahead = queue.waitingMs.length + unseenMs.length;
-  if (running + ahead < slots) {
-    return { waitMs: 0, concurrency: running + ahead + 1 };
-  }
-  // Times at which slots fall free; only the first `taken` of them count.
-  const freeAtMs = queue.runningMs.slice();
-  let taken = running;
-  let waitMs = 0;
-  for (let at = 0; at <= ahead; at++) {
-    // More may run than there are slots when the slots were just reduced.
-    while (taken >= slots) {
-      waitMs = Math.max(waitMs, bringSoonestToEnd(freeAtMs, taken));
-      taken--;
-    }
-    if (at === ahead) break;
-    const workMs = at < queue.waitingMs.length
-      ? queue.waitingMs[at]
-      : unseenMs[at - queue.waitingMs.length];
-    freeAtMs[taken++] = waitMs + (workMs ?? 0);
-  }
-  return { waitMs, concurrency: taken + 1 };
+  const play = new QueuePlay();
+  play.play(queue, 0, unseenMs);
+  const { waitMs, concurrency } = play;
+  return { waitMs, concurrency };
 }
 
-/** A device has few slots: looking through them is quicker than keeping them sorted. */
-function bringSoonestToEnd(times: number[], count: number): number {
-  let at = count - 1;
-  const last = times[at] ?? 0;
-  let soonest = last;
-  for (let other = 0; other < count; other++) {
-    const time = times[other] ?? 0;
-    if (time >= soonest) continue;
-    soonest = time;
-    at = other;
+/** Plays queues forward, one after the other, in the same room. */
+export class QueuePlay implements QueueWait {
+  waitMs = 0;
+  concurrency = 1;
+  readonly #room = new QueueRoom();
+
+  /**
+   * Play one, as `queueWait` does.
+   *
+   * @param elapsedMs Local time since the queue was reported.
+   */
+  play(
+    queue: QueueReport,
+    elapsedMs: number,
+    unseenMs: readonly number[],
+  ): void {
+    const room = this.#room;
+    room.enter(queue, elapsedMs);
+    const slots = Math.max(1, queue.slots);
+    const { started } = room;
+    const reported = queue.waitingMs.length - started;
+    const ahead = reported + unseenMs.length;
+    this.waitMs = 0;
+    if (room.running + ahead < slots) {
+      this.concurrency = room.running + ahead + 1;
+      return;
+    }
+    let waitMs = 0;
+    for (let at = 0; at <= ahead; at++) {
+      // More may run than there are slots when the slots were just reduced.
+      while (room.running >= slots) {
+        waitMs = Math.max(waitMs, room.takeSoonest());
+      }
+      if (at === ahead) break;
+      const workMs = at < reported
+        ? queue.waitingMs[started + at]
+        : unseenMs[at - reported];
+      room.add(waitMs + (workMs ?? 0));
+    }
+    this.waitMs = waitMs;
+    this.concurrency = room.running + 1;
   }
-  times[at] = last;
-  times[count - 1] = soonest;
-  return soonest;
 }

@@ -92,7 +92,7 @@ export class RequestMoves implements Disposable {
     const { key, accepted } = waiting;
     const placement = this.#options.weigh(key);
     if (placement.kind === "nowhere") return null;
-    const here = placement.order.find((one) => one.engine.key === key);
+    const here = placement.find(key);
     if (here === undefined) return null;
     const { view } = here.engine;
     const queue: QueueReport = view.dispatchesSeen >= waiting.attempt.dispatch
@@ -108,7 +108,7 @@ export class RequestMoves implements Disposable {
     );
     const { estimateMs, factor, terms } = here.estimate;
     const serviceMs = estimateMs - terms.queueMs * factor;
-    const target = moveTarget(placement.order, {
+    const target = moveTarget(placement.atOnce(), {
       key,
       leftMs: serviceMs + waitBehind(queue, waiting.ahead) * factor,
       hopMs: view.hop.medianMs,

@@ -107,15 +107,16 @@ export class RequestRun implements LoopEffects, SessionEvents {
       this.#resume = { ...resume, root };
     }
     const weighed = this.#weigh(null);
-    const { demand, engines, placement } = weighed;
+    const { demand, engineOf, placement } = weighed;
     if (n === 1 && this.#part === null) this.#record(weighed);
     const target = this.#moves.takeTarget() ??
       (n === 1 ? this.#part?.prefer : null);
     if (placement.kind === "nowhere") return placement.fault;
-    const candidate =
-      placement.order.find((one) => one.engine.key === target) ??
-        placement.order[0];
-    const engine = engines.get(candidate.engine.key);
+    const { first } = placement;
+    const candidate = target === null || target === undefined
+      ? first
+      : placement.find(target) ?? first;
+    const engine = engineOf(candidate);
     if (engine === undefined) {
       return new Fault("internal", "Covey lost a candidate");
     }
@@ -317,7 +318,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     predictedMs: number | null = null,
   ): void {
     const inputs = keepInputs(input);
-    const first = placement.kind === "placed" ? placement.order[0] : null;
+    const first = placement.kind === "placed" ? placement.first : null;
     this.#context.decisions.add({
       id: this.id,
       model: this.#request.model,
@@ -335,6 +336,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       predictedMs: predictedMs ?? first?.estimate.estimateMs ?? null,
       predictedP80Ms: predictedMs ?? first?.estimate.p80Ms ?? null,
       candidates: placement.candidates,
+      ...(placement.unlisted > 0 ? { unlisted: placement.unlisted } : {}),
       attempts: [],
       actual: null,
       ...(inputs === null ? {} : { inputs }),

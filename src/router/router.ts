@@ -35,6 +35,7 @@ import { LocalEngines } from "./local_engines.ts";
 import { listModels } from "./model_list.ts";
 import type { Policy } from "./preference.ts";
 import { decodes, type Estimate } from "./estimate.ts";
+import { PlaceNames } from "./place_names.ts";
 import { PrefixBook } from "./prefix_book.ts";
 import type { PrefixChain, prefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
@@ -155,6 +156,7 @@ class EngineRouter implements OwnedRouter {
       decisions: this.#decisions,
       bell,
       corrections,
+      places: new PlaceNames(),
       metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };

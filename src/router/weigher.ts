@@ -1,18 +1,29 @@
-import type { Engine, InferenceRequest } from "../domain/mod.ts";
-import type { Demand, EngineSnapshot } from "./candidate.ts";
+import type {
+  Engine,
+  EngineView,
+  InferenceRequest,
+  NodeId,
+} from "../domain/mod.ts";
+import type {
+  Bar,
+  Candidate,
+  Demand,
+  Doubt,
+  EngineSnapshot,
+} from "./candidate.ts";
 import { demandOf, demandOfRest } from "./demand.ts";
 import { place, type PlaceInput, type Placement } from "./place.ts";
-import { placeOf } from "./prefix_book.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
 import type { RunContext } from "./run_context.ts";
 
 /** Candidates as they are at one moment. */
 export interface Weighed {
   readonly demand: Demand;
-  readonly engines: ReadonlyMap<string, Engine>;
   readonly placement: Placement;
   /** What the placement was made from. */
   readonly input: PlaceInput;
+  /** The engine of a candidate. */
+  engineOf(candidate: Candidate): Engine | undefined;
 }
 
 /** Looks at all engines for one request, as often as it must be placed. */
@@ -52,15 +63,14 @@ export class Weigher {
     current: string | null,
     resume: { readonly tokens: number; readonly root: string } | null,
   ): Weighed {
-    const engines = new Map<string, Engine>();
-    const snapshots: EngineSnapshot[] = [];
-    const cached = this.#cachedTokens();
-    for (const engine of this.#context.engines()) {
-      const snapshot = this.#snapshot(engine, cached);
-      const { key } = snapshot;
-      if (tried.has(key) && key !== current) continue;
-      engines.set(key, engine);
-      snapshots.push(snapshot);
+    const { clock, engines } = this.#context;
+    const moment = new Moment(this.#context, this.#chain, clock.monotonic());
+    const snapshots: LiveSnapshot[] = [];
+    for (const engine of engines()) {
+      const snapshot = new LiveSnapshot(moment, engine);
+      const isTried = tried.size > 0 && tried.has(snapshot.key) &&
+        snapshot.key !== current;
+      if (!isTried) snapshots.push(snapshot);
     }
     const { self, policy, lengths } = this.#context;
     const whole = demandOf(
@@ -77,44 +87,108 @@ export class Weigher {
       policy,
       seed: this.#seed,
     };
-    return { demand, engines, placement: place(input), input };
+    return {
+      demand,
+      placement: place(input),
+      input,
+      engineOf: ({ engine: { key } }) =>
+        snapshots.find((one) => one.key === key)?.source,
+    };
+  }
+}
+
+/** What the snapshots of one look at all engines share. */
+class Moment {
+  readonly context: RunContext;
+  readonly nowMs: number;
+  /** Tokens of the prompt by place. */
+  readonly cached: ReadonlyMap<string, number>;
+
+  constructor(context: RunContext, chain: PrefixChain | null, nowMs: number) {
+    this.context = context;
+    this.nowMs = nowMs;
+    this.cached = chain === null
+      ? NOTHING
+      : context.prefixes.look(chain, nowMs);
+  }
+}
+
+const NOTHING: ReadonlyMap<string, number> = new Map();
+
+/** An engine as it is at one moment. Small, because there are many for every request. */
+class LiveSnapshot implements EngineSnapshot {
+  readonly source: Engine;
+  readonly view: EngineView;
+  readonly #moment: Moment;
+  /** Undefined until somebody asks. */
+  #bar: Bar | null | undefined;
+  #doubt: Doubt | null | undefined;
+
+  constructor(moment: Moment, source: Engine) {
+    this.#moment = moment;
+    this.source = source;
+    this.view = source.view();
   }
 
-  #cachedTokens(): ReadonlyMap<string, number> {
-    return this.#chain === null ? new Map() : this.#context.prefixes.look(
-      this.#chain,
-      this.#context.clock.monotonic(),
+  get key(): string {
+    return this.#moment.context.places.key(this.source);
+  }
+
+  get node(): NodeId {
+    return this.source.node;
+  }
+
+  get nodeName(): string {
+    return this.source.nodeName;
+  }
+
+  get engine(): string {
+    return this.source.id;
+  }
+
+  get bar(): Bar | null {
+    if (this.#bar === undefined) {
+      const { context: { standings }, nowMs } = this.#moment;
+      this.#bar = standings.bar(this, nowMs);
+    }
+    return this.#bar;
+  }
+
+  get doubt(): Doubt | null {
+    if (this.#doubt === undefined) {
+      const { context: { standings }, nowMs } = this.#moment;
+      this.#doubt = standings.doubt(this, nowMs);
+    }
+    return this.#doubt;
+  }
+
+  unseenMs(device: string): readonly number[] {
+    return this.#moment.context.ledger.unseenMs(
+      this.node,
+      device,
+      this.view.dispatchesSeen,
     );
   }
 
-  #snapshot(
-    engine: Engine,
-    cached: ReadonlyMap<string, number>,
-  ): EngineSnapshot {
-    const { ledger, standings, clock } = this.#context;
-    const view = engine.view();
-    const key = `${engine.node}/${engine.id}`;
-    return {
-      key,
-      node: engine.node,
-      nodeName: engine.nodeName,
-      engine: engine.id,
-      view,
-      unseenMs: (device) =>
-        ledger.unseenMs(engine.node, device, view.dispatchesSeen),
-      unseenModel: (device) =>
-        ledger.unseenModel(engine.node, device, view.dispatchesSeen),
-      correction: (model) =>
-        this.#context.corrections.factor(
-          placeOf(key, model),
-          clock.monotonic(),
-        ),
-      bar: standings.bar({ key, node: engine.node }, clock.monotonic()),
-      doubt: standings.doubt(
-        { key, node: engine.node },
-        clock.monotonic(),
-      ),
-      cachedTokens: (model) => cached.get(placeOf(key, model)) ?? 0,
-    };
+  unseenModel(device: string): string | null {
+    return this.#moment.context.ledger.unseenModel(
+      this.node,
+      device,
+      this.view.dispatchesSeen,
+    );
+  }
+
+  correction(model: string): number {
+    const { context: { corrections }, nowMs } = this.#moment;
+    return corrections.factor(this.#place(model), nowMs);
+  }
+
+  cachedTokens(model: string): number {
+    const { cached } = this.#moment;
+    return cached.size === 0 ? 0 : cached.get(this.#place(model)) ?? 0;
+  }
+
+  #place(model: string): string {
+    return this.#moment.context.places.of(this.source, model);
   }
 }

@@ -41,15 +41,15 @@ Deno.test("askedOffers finds the same with an index and without", () => {
   fc.assert(
     fc.property(names, fc.array(offers, { maxLength: 4 }), (name, lists) => {
       const found = (isIndexed: boolean) =>
-        askedOffers(
-          name,
-          lists.map((list) => ({
-            view: isIndexed
-              ? { offers: list, index: new OfferTable(list) }
-              : { offers: list },
-          })),
-        ).map((all) =>
-          new Set(all.map(({ tier, offer }) => `${tier} ${idOf(lists, offer)}`))
+        new Set(
+          askedOffers(
+            name,
+            lists.map((list) => ({
+              view: isIndexed
+                ? { offers: list, index: new OfferTable(list) }
+                : { offers: list },
+            })),
+          ).map(({ at, tier, offer }) => `${at} ${tier} ${idOf(lists, offer)}`),
         );
       assert.deepEqual(found(true), found(false));
     }),

@@ -69,9 +69,10 @@ function choice(
   target: string | null = null,
 ): Choice | null {
   if (placement.kind === "nowhere") return null;
-  const { order } = placement;
-  const { engine, offer, estimate, cachedTokens } =
-    order.find((one) => one.engine.key === target) ?? order[0];
+  const { first } = placement;
+  const { engine, offer, estimate, cachedTokens } = target === null
+    ? first
+    : placement.find(target) ?? first;
   const index = indexes.get(engine.key);
   if (index === undefined) return null;
   const { slots, runningMs } = offer.queue;
