@@ -253,6 +253,8 @@ export interface Engine {
   readonly id: string;
   /** Whether its node may run a short request of its own on it to learn its speed; absent for no. */
   readonly isMeasurable?: boolean;
+  /** Whether it lets go of a model when a request only asks for that (see `Upkeep`); absent for no. */
+  readonly canUnload?: boolean;
   /** Whether it serves requests that came to this node alone, and peers do not hear of it; absent for no. */
   readonly isPrivate?: boolean;
   /** A fresh view. Cheap: called for every placement. */
@@ -266,5 +268,3 @@ export interface Engine {
    */
   start(attempt: Attempt, signal: AbortSignal): Promise<StartResult>;
 }
-  /** Whether it lets go of a model when a request only asks for that (see `Upkeep`); absent for no. */
-  readonly canUnload?: boolean;
