@@ -112,7 +112,8 @@ export function createDenoFiles(suffix: () => string): Files {
                 at += await file.write(bytes.subarray(at));
               }
             }),
-          sync: () => inTurn(() => file.syncData()),
+          // It takes no turn: a slow disk must not hold up what is written next.
+          sync: () => attempt("write", path, () => file.syncData()),
           [Symbol.dispose]: () => file.close(),
         };
       }),

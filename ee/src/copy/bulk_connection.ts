@@ -83,6 +83,7 @@ export class BulkConnection implements Disposable {
    * Read a part of a file. After any failure the connection is closed.
    *
    * @param into Room for all of it.
+   * @param arrived Told how many bytes lie at the front of `into` by now.
    * @returns How many bytes came.
    * @throws {NotHeldError} When the member does not have it.
    * @throws {LinkError} When the link breaks, or the member breaks the protocol.
@@ -91,6 +92,7 @@ export class BulkConnection implements Disposable {
     request: BulkRequest,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
+    arrived: (count: number) => void = () => {},
   ): Promise<number> {
     signal.throwIfAborted();
     let heard = true;
@@ -118,6 +120,7 @@ export class BulkConnection implements Disposable {
         if (read === null) throw ended();
         heard = true;
         count += read;
+        arrived(count);
       }
       return count;
     } catch (error) {

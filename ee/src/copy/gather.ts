@@ -24,6 +24,8 @@ export interface ChunkSource {
    *
    * @param lane Which of the source's lanes asks, from 0: each is one request at a time.
    * @param into Room for a whole chunk.
+   * @param arrived Told, as bytes come, how many lie at the front of `into` by
+   *   now and stay as they are: so they are hashed while more is on its way.
    * @returns How many bytes came.
    * @throws {NotHeldError} When it does not have it after all.
    */
@@ -32,6 +34,7 @@ export interface ChunkSource {
     lane: number,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
+    arrived: (count: number) => void,
   ): Promise<number>;
 }
 
@@ -183,22 +186,31 @@ export class Gather {
   ): Promise<boolean> {
     const { held, write } = this.#options;
     const { source } = seat;
+    const hash = createHash("sha256");
+    let hashed = 0;
+    const arrived = (count: number) => {
+      const end = Math.min(count, chunk.length);
+      if (end <= hashed) return;
+      hash.update(buffer.subarray(hashed, end));
+      hashed = end;
+    };
     let count: number;
     try {
-      count = await source.fetch(chunk, lane, buffer, seat.life.signal);
+      const { signal } = seat.life;
+      count = await source.fetch(chunk, lane, buffer, signal, arrived);
+      arrived(count);
     } catch {
       // Whether it is still a source is told by who offers it.
       seat.failed.add(chunk.index);
       return false;
     }
-    const bytes = buffer.subarray(0, chunk.length);
-    if (count !== chunk.length || sha256(bytes) !== chunk.digest) {
+    if (count !== chunk.length || hash.digest("hex") !== chunk.digest) {
       seat.failed.add(chunk.index);
       this.#blame(source.name, chunk);
       return true;
     }
     if (held.has(chunk.index)) return true;
-    await write(chunk, bytes);
+    await write(chunk, buffer.subarray(0, count));
     held.add(chunk.index);
     this.#missing = this.#missing.filter((one) => one !== chunk);
     if (held.isComplete) this.#done.resolve();

@@ -44,6 +44,7 @@ export class MemberSource implements ChunkSource, Disposable {
     lane: number,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
+    arrived: (count: number) => void,
   ): Promise<number> {
     const { channel, root } = this.#options;
     const connection = this.#connections.get(lane) ?? await this.#open(signal);
@@ -58,6 +59,7 @@ export class MemberSource implements ChunkSource, Disposable {
         },
         into,
         signal,
+        arrived,
       );
     } catch (error) {
       // It closes itself with any failure.

@@ -1,10 +1,10 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CHUNK_BYTES, type Log, type ModelManifest } from "@covey/core/domain";
 import type { Chunk } from "./chunk_plan.ts";
 import { planChunks } from "./chunk_plan.ts";
 import { encodeManifest } from "./copy_manifest.ts";
 import type { CopyPace } from "./copy_pace.ts";
-import { sha256 } from "./gather.ts";
 import type { FindHolding, Holding } from "./holding.ts";
 import { parseModelPath } from "./model_path.ts";
 
@@ -13,6 +13,12 @@ const MOST_SENDING = 32;
 
 /** Chunks' memory that is kept for the next ones. */
 const MOST_SPARE = 2;
+
+/**
+ * Bytes given to a connection at once. Of a write of megabytes the runtime moves
+ * what is left with each record it makes: ten times the work of small ones.
+ */
+const PIECE_BYTES = 64 * 1024;
 
 /** What sending needs. */
 export interface SenderOptions {
@@ -24,9 +30,16 @@ export interface SenderOptions {
 }
 
 /**
- * Hands a model's manifest and bytes to members. Each chunk is compared with
- * its digest before it goes: where the disk gives something else, this node
- * stops to offer the model.
+ * How a chunk went: `gone` where the other side left, `bad` where what this
+ * disk gave is not what its digest says, and its last piece was kept back.
+ */
+type Sent = "whole" | "gone" | "bad";
+
+/**
+ * Hands a model's manifest and bytes to members. Each chunk is hashed as it
+ * streams, and its last piece goes once the whole is what its digest says: where
+ * the disk gives something else, no member gets a whole chunk of it, and this
+ * node stops to offer the model.
  */
 export class ModelSender {
   readonly #options: SenderOptions;
@@ -99,19 +112,19 @@ export class ModelSender {
       for (const chunk of chunks) {
         await pace.turn(chunk.length, life);
         const bytes = await this.#read(holding, chunk, room);
-        if (bytes === null) {
-          if (response.headersSent) response.destroy();
-          else say(response, 410, "This node's copy is damaged");
-          return;
-        }
-        if (!response.headersSent) {
-          response.writeHead(206, {
-            "content-type": "application/octet-stream",
-            "content-length": range.end - range.start,
-            "content-range": `bytes ${range.start}-${range.end - 1}/${size}`,
-          });
-        }
-        if (!await written(response, bytes)) return;
+        const sent = bytes === null
+          ? "bad"
+          : await streamChunk(response, chunk, bytes, () =>
+            response.writeHead(206, {
+              "content-type": "application/octet-stream",
+              "content-length": range.end - range.start,
+              "content-range": `bytes ${range.start}-${range.end - 1}/${size}`,
+            }));
+        if (sent === "whole") continue;
+        if (sent === "bad" && bytes !== null) this.#withdraw(holding, chunk);
+        if (sent === "gone" || response.headersSent) response.destroy();
+        else say(response, 410, "This node's copy is damaged");
+        return;
       }
       response.end();
       // Where a write was cut short, nobody knows until when it is read.
@@ -127,23 +140,22 @@ export class ModelSender {
     room: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const { log } = this.#options;
-    const { model, root } = holding.manifest;
-    const bytes = await holding.read(chunk, room).catch((error) => {
+    // A relay's own copy may have ended meanwhile: null, which is gone, not bad.
+    return await holding.read(chunk, room).catch((error) => {
       log.warn("Failed to read a model that a member copies", {
-        model,
+        model: holding.manifest.model,
         reason: error instanceof Error ? error.message : String(error),
       });
       return null;
     });
-    if (bytes !== null && sha256(bytes) === chunk.digest) return bytes;
-    // A relay's own copy may have ended meanwhile; what lies there is gone, not bad.
-    if (bytes === null) return null;
+  }
+
+  #withdraw({ manifest: { model, root } }: Holding, chunk: Chunk): void {
     this.#withdrawn.add(root);
-    log.error(
+    this.#options.log.error(
       "A model's bytes on this disk are not those of its digests: members get no copy of it from here; check the disk, then fetch the model again",
       { model, file: chunk.file, offset: chunk.offset },
     );
-    return null;
   }
 
   #planOf(manifest: ModelManifest): readonly Chunk[] {
@@ -168,20 +180,50 @@ function chunkRange(
     : undefined;
 }
 
-/** Returns false when the other side is gone. */
-function written(
+/** Send a chunk piece by piece; `begin` writes the head, once there is something to follow it. */
+async function streamChunk(
   response: ServerResponse,
+  { digest, length }: Chunk,
   bytes: Uint8Array<ArrayBuffer>,
-): Promise<boolean> {
-  if (response.destroyed) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const onClose = () => resolve(false);
-    response.once("close", onClose);
-    response.write(bytes, (error) => {
-      response.off("close", onClose);
-      resolve(!error);
+  begin: () => void,
+): Promise<Sent> {
+  if (bytes.length !== length) return "bad";
+  const hash = createHash("sha256");
+  using line = new ResponseLine(response);
+  for (let at = 0; at < length; at += PIECE_BYTES) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    hash.update(piece);
+    const isLast = at + PIECE_BYTES >= length;
+    if (isLast && hash.digest("hex") !== digest) return "bad";
+    if (!response.headersSent) begin();
+    if (!await line.write(piece)) return "gone";
+  }
+  return "whole";
+}
+
+/** Writes to an answer, and knows when the other side is gone. */
+class ResponseLine implements Disposable {
+  readonly #response: ServerResponse;
+  readonly #gone = Promise.withResolvers<false>();
+  readonly #onClose = () => this.#gone.resolve(false);
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.once("close", this.#onClose);
+    if (response.destroyed) this.#onClose();
+  }
+
+  /** Wait until a piece was taken; false when nobody takes it. */
+  write(piece: Uint8Array<ArrayBuffer>): Promise<boolean> {
+    const taken = new Promise<boolean>((resolve) => {
+      this.#response.write(piece, (error) => resolve(!error));
     });
-  });
+    return Promise.race([taken, this.#gone.promise]);
+  }
+
+  [Symbol.dispose](): void {
+    this.#response.off("close", this.#onClose);
+  }
 }
 
 function send(response: ServerResponse, bytes: Uint8Array): void {

@@ -19,6 +19,8 @@ const HELD_FILE = "held";
 /** What is about to be published. */
 const WHOLE = "whole";
 const HELD = new Uint8Array([1]);
+/** Bytes after which the disk is asked to take what was written, so that little is left to wait for at the end. */
+const SYNC_EVERY_BYTES = 64 * 1024 * 1024;
 
 /** A place for what has come of one model, so that a copy goes on after any end of the process. */
 export class PartStore implements Disposable {
@@ -29,6 +31,9 @@ export class PartStore implements Disposable {
   readonly #folder: string;
   readonly #parts: readonly WritableFile[];
   readonly #marks: WritableFile;
+  #unsyncedBytes = 0;
+  #syncing: Promise<void> | null = null;
+  #syncFailure: { readonly error: unknown } | null = null;
   #isClosed = false;
 
   private constructor(
@@ -125,8 +130,20 @@ export class PartStore implements Disposable {
 
   /** Write a chunk that was found sound, then mark it. */
   async write(chunk: Chunk, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    // The system tells of bytes that it lost once, and never again.
+    if (this.#syncFailure !== null) throw this.#syncFailure.error;
     await this.#parts[chunk.file]?.write(chunk.offset, bytes);
     await this.#marks.write(chunk.index, HELD);
+    this.#unsyncedBytes += chunk.length;
+    if (this.#syncing !== null || this.#unsyncedBytes < SYNC_EVERY_BYTES) {
+      return;
+    }
+    this.#unsyncedBytes = 0;
+    this.#syncing = this.#sync().catch((error) => {
+      this.#syncFailure = { error };
+    }).finally(() => {
+      this.#syncing = null;
+    });
   }
 
   /** Where a file of the model lies until it is published. */
@@ -146,7 +163,9 @@ export class PartStore implements Disposable {
     modelsDir: string,
     model: string,
   ): Promise<readonly string[]> {
-    for (const part of this.#parts) await part.sync();
+    await this.#syncing;
+    if (this.#syncFailure !== null) throw this.#syncFailure.error;
+    await this.#sync();
     this[Symbol.dispose]();
     const names = modelFileNames(model, this.#parts.length);
     const whole = `${this.#folder}/${WHOLE}`;
@@ -158,6 +177,10 @@ export class PartStore implements Disposable {
     await this.#files.rename(whole, target);
     await this.#files.remove(this.#folder);
     return names.map((name) => `${target}/${name}`);
+  }
+
+  async #sync(): Promise<void> {
+    for (const part of this.#parts) await part.sync();
   }
 
   [Symbol.dispose](): void {

@@ -181,6 +181,40 @@ Deno.test("gathering ends with nothing accepted when every source gives bad chun
   );
 });
 
+Deno.test("gathering hashes what came when it is told, and takes no chunk of which less or more was told", async () => {
+  const model = modelOf(5, 6, 16);
+  const told = fc.array(fc.nat(20), { maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(told, { maxLength: 6 }), async (steps) => {
+      const good = sourceOf("good", model, new Map());
+      const { one, written } = gather(model, [{
+        ...good,
+        async fetch(chunk, lane, into, signal, arrived) {
+          const count = await good.fetch(chunk, lane, into, signal, arrived);
+          for (const step of steps[chunk.index] ?? []) arrived(step);
+          return count;
+        },
+      }]);
+      await one.finish(new AbortController().signal);
+      assert.deepEqual(written, model.whole);
+    }),
+    { numRuns: 100 },
+  );
+  // Bytes that change after they were told are not those that are written.
+  const { blamed, one, writes } = gather(model, [{
+    name: "liar",
+    has: () => true,
+    fetch(chunk, _lane, into, _signal, arrived) {
+      into.fill(0);
+      arrived(chunk.length);
+      return Promise.resolve(chunk.length);
+    },
+  }]);
+  await assert.rejects(one.finish(new AbortController().signal), CopyError);
+  assert.ok(blamed.length >= 3);
+  assert.equal(writes(), 0);
+});
+
 Deno.test("gathering asks for what is missing alone, and goes on with a source that comes later", async () => {
   const model = modelOf(3, 10, 16);
   const held = new ChunkMap(10);
