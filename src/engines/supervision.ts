@@ -21,15 +21,31 @@ export interface SupervisorOptions<Channel extends AsyncDisposable> {
    * Get ready for a start.
    *
    * @param signal Aborted when the start is called off.
+   * @param contextLength Tokens of context that somebody asks for beyond the usual; 0 for nobody.
    * @throws {Fault} When it can not be started; the message is passed on.
    */
-  readonly prepare: (signal: AbortSignal) => Promise<Launch<Channel>>;
-  /** Time a load may take. */
-  readonly loadDeadlineMs: number;
-  /** Idle time before the process is stopped; `Infinity` for never. */
+  readonly prepare: (
+    signal: AbortSignal,
+    contextLength: number,
+  ) => Promise<Launch<Channel>>;
+  /** Time a load may take; asked at each start. */
+  readonly loadDeadlineMs: () => number;
+  /** Told of each load that came to its end, with its time in milliseconds. */
+  readonly onLoaded?: (loadTimeMs: number) => void;
+  /** Idle time before the process is stopped, unless a caller says otherwise; `Infinity` for never. */
   readonly keepAliveMs: number;
+  /** Whether it is to stay for good once it is there; absent for no. */
+  readonly isPinned?: boolean;
   /** Time between SIGTERM and SIGKILL; 3 s unless given. */
   readonly stopGraceMs?: number;
+}
+
+/** What one caller wants of the process beyond that it runs. */
+export interface Wish {
+  /** Idle time before it is stopped, until somebody wishes otherwise or it stops; `Infinity` for never, absent for no wish. */
+  readonly keepAliveMs?: number;
+  /** Tokens of context it must have; absent for what it is usually started with. */
+  readonly contextLength?: number;
 }
 
 /** The right to use a ready process. As long as it is held, the process is not idle. */
@@ -58,10 +74,15 @@ export type SupervisorStatus =
     readonly inUse: boolean;
     /** Monotonic time at which it was last let go. */
     readonly lastUsedMs: number;
+    /** Time until it is stopped if nobody uses it; null for never, and while it is in use. */
+    readonly expiresInMs: number | null;
+    readonly pid: number | null;
   }
   | { readonly state: "stopping" }
   | {
     readonly state: "failed";
     readonly reason: string;
+    /** Whether it was for want of memory, which others hold. */
+    readonly isMisfit: boolean;
     readonly retryInMs: number;
   };

@@ -2,13 +2,17 @@ import { Fault } from "../domain/mod.ts";
 import { backOffMs } from "./back_off.ts";
 import type { ChildEvent } from "./child_event.ts";
 import { runChild } from "./child_run.ts";
+import { orAborted } from "./or_aborted.ts";
 import type {
   Lease,
   SupervisorOptions,
   SupervisorStatus,
+  Wish,
 } from "./supervision.ts";
 
 const STOP_GRACE_MS = 3_000;
+/** When to look again whether others have given memory back. */
+const MISFIT_RETRY_MS = 2_000;
 /** After so long in health a crash counts as the first one. */
 const HEALTHY_AFTER_MS = 60_000;
 
@@ -30,13 +34,19 @@ type State<Channel> =
   | { readonly state: "stopping"; readonly job: Job<Channel> }
   | {
     readonly state: "failed";
+    readonly code: FailureCode;
     readonly reason: string;
     readonly retryAtMs: number;
   };
 
+/** What a failed start may be told as: a lack of memory is no fault of the engine. */
+type FailureCode = "engine_failed" | "insufficient_memory";
+
 /** One start and all that comes of it. */
 interface Job<Channel> {
   readonly startedMs: number;
+  /** Tokens of context it was asked to have; 0 for the usual. */
+  readonly contextLength: number;
   /** Settles when the process is ready, or will never be. */
   readonly ready: PromiseWithResolvers<void>;
   /** Aborted to call the whole thing off. */
@@ -46,6 +56,12 @@ interface Job<Channel> {
   /** Resolves when everything is cleaned up. Never rejects. */
   readonly ended: PromiseWithResolvers<void>;
   channel: Channel | null;
+  pid: number | null;
+}
+
+/** A caller on its way to a lease. */
+interface Waiting {
+  readonly contextLength: number;
 }
 
 /**
@@ -60,14 +76,21 @@ export class Supervisor<Channel extends AsyncDisposable>
   #failures = 0;
   /** Leases out, and callers who wait for one. */
   #users = 0;
+  /** Leases that are out. */
+  #leases = 0;
+  readonly #waiting = new Set<Waiting>();
+  /** Rung when a lease comes back or somebody waits no more. */
+  #change = Promise.withResolvers<void>();
   #lastUsedMs = 0;
-  #idle: Disposable | null = null;
+  #keepAliveMs: number;
+  #idle: (Disposable & { readonly atMs: number }) | null = null;
   #closed = false;
   /** Jobs that have not cleaned up yet; more than one only around a restart. */
   readonly #jobs = new Set<Promise<void>>();
 
   constructor(options: SupervisorOptions<Channel>) {
     this.#options = options;
+    this.#keepAliveMs = options.keepAliveMs;
   }
 
   /** Where things stand. */
@@ -92,12 +115,21 @@ export class Supervisor<Channel extends AsyncDisposable>
           slots: state.slots,
           inUse: this.#users > 0,
           lastUsedMs: this.#lastUsedMs,
+          expiresInMs: this.#idle === null
+            ? null
+            : Math.max(0, this.#idle.atMs - nowMs),
+          pid: state.job.pid,
         };
       case "failed": {
         const retryInMs = state.retryAtMs - nowMs;
         // The next caller may try again: that is as good as stopped.
         if (retryInMs <= 0) return { state: "stopped" };
-        return { state: "failed", reason: state.reason, retryInMs };
+        return {
+          state: "failed",
+          reason: state.reason,
+          isMisfit: state.code === "insufficient_memory",
+          retryInMs,
+        };
       }
       default: {
         const never: never = state;
@@ -110,19 +142,31 @@ export class Supervisor<Channel extends AsyncDisposable>
    * Have the process running and keep it so until the lease is disposed of.
    *
    * @param signal Aborting it ends this caller's wait, never the load.
+   * @param wish What the caller wants beyond that. For more context than it was started with, the process is started anew once nobody uses it; who comes meanwhile waits.
    * @throws {Fault} When the process can not be had.
    */
-  async ensureReady(signal: AbortSignal): Promise<Lease<Channel>> {
+  async ensureReady(
+    signal: AbortSignal,
+    wish: Wish = {},
+  ): Promise<Lease<Channel>> {
+    const waiting: Waiting = { contextLength: wish.contextLength ?? 0 };
     this.#enter();
+    this.#waiting.add(waiting);
     try {
       for (;;) {
         signal.throwIfAborted();
         const lease = await this.#step(signal);
-        if (lease !== null) return { ...lease, [Symbol.dispose]: this.#exit() };
+        if (lease === null) continue;
+        this.#leases++;
+        this.#keepAliveMs = wish.keepAliveMs ?? this.#keepAliveMs;
+        return { ...lease, [Symbol.dispose]: this.#exit() };
       }
     } catch (error) {
       this.#leave();
       throw error;
+    } finally {
+      this.#waiting.delete(waiting);
+      this.#ring();
     }
   }
 
@@ -183,7 +227,7 @@ export class Supervisor<Channel extends AsyncDisposable>
       case "failed": {
         const retryAfterMs = state.retryAtMs - this.#options.clock.monotonic();
         if (retryAfterMs > 0) {
-          throw new Fault("engine_failed", state.reason, { retryAfterMs });
+          throw new Fault(state.code, state.reason, { retryAfterMs });
         }
         this.#start();
         return null;
@@ -195,7 +239,10 @@ export class Supervisor<Channel extends AsyncDisposable>
         await orAborted(state.job.ended.promise, signal);
         return null;
       case "ready":
-        return state.lease;
+        if (this.#wished() <= contextOf(state)) return state.lease;
+        if (this.#leases === 0) this.#callOff(state.job);
+        else await orAborted(this.#change.promise, signal);
+        return null;
       default: {
         const never: never = state;
         return never;
@@ -203,14 +250,30 @@ export class Supervisor<Channel extends AsyncDisposable>
     }
   }
 
+  /** Tokens of context that the most demanding of those who wait wants beyond the usual; 0 for nobody. */
+  #wished(): number {
+    return Math.max(
+      0,
+      ...[...this.#waiting].map(({ contextLength }) => contextLength),
+    );
+  }
+
+  #ring(): void {
+    const { resolve } = this.#change;
+    this.#change = Promise.withResolvers();
+    resolve();
+  }
+
   #start(): void {
     const job: Job<Channel> = {
       startedMs: this.#options.clock.monotonic(),
+      contextLength: this.#wished(),
       ready: Promise.withResolvers(),
       stopping: new AbortController(),
       died: new AbortController(),
       ended: Promise.withResolvers(),
       channel: null,
+      pid: null,
     };
     // Those who wait see the rejection; a load nobody waits for any more may fail alone.
     job.ready.promise.catch(() => {});
@@ -228,11 +291,12 @@ export class Supervisor<Channel extends AsyncDisposable>
     const { loadDeadlineMs, stopGraceMs = STOP_GRACE_MS } = this.#options;
     const stopping = job.stopping.signal;
     try {
-      const launch = await prepare(stopping);
+      const launch = await prepare(stopping, job.contextLength);
       await using channel = launch.channel;
       job.channel = channel;
       stopping.throwIfAborted();
       const child = processes.spawn(launch.spawn);
+      job.pid = child.pid;
       log.info("Starting an engine", { model: name, pid: child.pid });
       const reason = await runChild({
         child,
@@ -242,10 +306,14 @@ export class Supervisor<Channel extends AsyncDisposable>
         log,
         stopping,
         stopGraceMs,
-        loadDeadlineMs,
+        loadDeadlineMs: loadDeadlineMs(),
         onEvent: (event) => this.#hear(job, event),
       });
-      this.#finish(job, `The engine of ${JSON.stringify(name)} ${reason}`);
+      this.#finish(
+        job,
+        "engine_failed",
+        `The engine of ${JSON.stringify(name)} ${reason}`,
+      );
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (!stopping.aborted) {
@@ -253,6 +321,9 @@ export class Supervisor<Channel extends AsyncDisposable>
       }
       this.#finish(
         job,
+        error instanceof Fault && error.code === "insufficient_memory"
+          ? error.code
+          : "engine_failed",
         error instanceof Fault
           ? error.message
           : `The engine of ${JSON.stringify(name)} could not be started`,
@@ -286,6 +357,7 @@ export class Supervisor<Channel extends AsyncDisposable>
           model: name,
           loadTimeMs: Math.round(readyMs - job.startedMs),
         });
+        this.#options.onLoaded?.(readyMs - job.startedMs);
         job.ready.resolve();
         if (this.#users === 0) this.#startIdling();
         return;
@@ -298,23 +370,28 @@ export class Supervisor<Channel extends AsyncDisposable>
   }
 
   /** Take note of a job's end, once, and tell all who depend on it. */
-  #finish(job: Job<Channel>, message: string): void {
+  #finish(job: Job<Channel>, code: FailureCode, message: string): void {
     if (job.died.signal.aborted) return;
     const state = this.#state;
     const nowMs = this.#options.clock.monotonic();
     this.#stopIdling();
+    // Who waits for its next start may have been told that it stays.
+    if (this.#users === 0) this.#keepAliveMs = this.#options.keepAliveMs;
     if (job.stopping.signal.aborted) {
       this.#state = { state: "stopped" };
+    } else if (code === "insufficient_memory") {
+      const retryAtMs = nowMs + MISFIT_RETRY_MS;
+      this.#state = { state: "failed", code, reason: message, retryAtMs };
     } else {
       const healthy = state.state === "ready" &&
         nowMs - state.readyMs >= HEALTHY_AFTER_MS;
       this.#failures = healthy ? 1 : this.#failures + 1;
       const retryAtMs = nowMs + backOffMs(this.#failures);
-      this.#state = { state: "failed", reason: message, retryAtMs };
+      this.#state = { state: "failed", code, reason: message, retryAtMs };
     }
     const fault = this.#closed
       ? new Fault("shutting_down", "This node is shutting down")
-      : new Fault("engine_failed", message);
+      : new Fault(code, message);
     job.died.abort(fault);
     job.ready.reject(fault);
   }
@@ -334,8 +411,11 @@ export class Supervisor<Channel extends AsyncDisposable>
   #exit(): () => void {
     let held = true;
     return () => {
-      if (held) this.#leave();
+      if (!held) return;
       held = false;
+      this.#leases--;
+      this.#leave();
+      this.#ring();
     };
   }
 
@@ -351,30 +431,27 @@ export class Supervisor<Channel extends AsyncDisposable>
   }
 
   #startIdling(): void {
-    const { clock, keepAliveMs, log, name } = this.#options;
+    const { clock, isPinned = false, log, name } = this.#options;
+    const keepAliveMs = this.#keepAliveMs;
     this.#stopIdling();
-    if (!Number.isFinite(keepAliveMs)) return;
-    this.#idle = clock.after(keepAliveMs, () => {
+    if (isPinned || !Number.isFinite(keepAliveMs)) return;
+    const timer = clock.after(keepAliveMs, () => {
       const state = this.#state;
       if (this.#users > 0 || state.state !== "ready") return;
       log.info("Unloading an idle model", { model: name });
       this.#callOff(state.job);
     });
+    this.#idle = {
+      atMs: clock.monotonic() + keepAliveMs,
+      [Symbol.dispose]: () => timer[Symbol.dispose](),
+    };
   }
 }
 
-/** Wait for a promise, or until the signal's reason ends the wait. */
-async function orAborted<Value>(
-  promise: Promise<Value>,
-  signal: AbortSignal,
-): Promise<Value> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+/** Tokens of context that a process has, or was to have as far as it can. */
+function contextOf(ready: {
+  readonly contextLength: number;
+  readonly job: { readonly contextLength: number };
+}): number {
+  return Math.max(ready.contextLength, ready.job.contextLength);
 }

@@ -1,90 +1,15 @@
 import assert from "node:assert/strict";
-import {
-  type Capability,
-  Fault,
-  type LoadState,
-  type LocalModel,
-} from "../../src/domain/mod.ts";
+import { type Capability, Fault } from "../../src/domain/mod.ts";
 import { createEmbeddedEngine } from "../../src/engines/embedded/embedded_engine.ts";
-import type { EmbeddedEngineOptions } from "../../src/engines/embedded/embedded_options.ts";
-import type { HttpClient } from "../../src/engines/http_client.ts";
 import {
   createDenoFiles,
   createDenoProcesses,
   createSeededEntropy,
   createSystemClock,
-  ManualClock,
-  MemoryFiles,
 } from "../../src/platform/mod.ts";
 import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
-import { FakeProcesses } from "../fakes/fake_processes.ts";
+import { GB, model, never, setUp } from "../fakes/embedded_setup.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
-
-const GB = 1_000_000_000;
-const never = new AbortController().signal;
-
-function model(name: string, changes: Partial<LocalModel> = {}): LocalModel {
-  return {
-    name,
-    path: `/models/${name}.gguf`,
-    sizeBytes: GB,
-    architecture: "llama",
-    contextLength: 131_072,
-    capabilities: ["chat", "completion"],
-    features: ["tools", "json_schema"],
-    root: null,
-    ...changes,
-  };
-}
-
-function setUp(changes: Partial<EmbeddedEngineOptions> = {}) {
-  const clock = new ManualClock();
-  const processes = new FakeProcesses();
-  const files = new MemoryFiles();
-  const log = new QuietLog();
-  const models = [model("a"), model("b"), model("c")];
-  const memory = { freeBytes: 64 * GB };
-  const closed: string[] = [];
-  const tokens: string[] = [];
-  const createClient = (path: string): HttpClient => ({
-    post({ headers }) {
-      tokens.push(headers.authorization ?? "");
-      return Promise.resolve(new Response("data: [DONE]\n\n"));
-    },
-    [Symbol.dispose]: () => closed.push(path),
-  });
-  const engine = createEmbeddedEngine({
-    clock,
-    processes,
-    files,
-    entropy: createSeededEntropy(1),
-    log,
-    node: testNodeId(),
-    nodeName: "here",
-    models: { list: () => models, invalid: () => [] },
-    threads: 2,
-    slots: 2,
-    contextLength: null,
-    keepAliveMs: 300_000,
-    env: { PATH: "/bin" },
-    gpu: "auto",
-    runtimeDir: "/data/run",
-    temporaryDir: "/short",
-    freeMemoryBytes: () => memory.freeBytes,
-    createClient,
-    ...changes,
-  });
-  const ask = async (name: string) => {
-    const started = await engine.start(buildAttempt(name), never);
-    assert.equal(started.kind, "accepted");
-    const answer = await started.answer();
-    return await new Response(answer.body).text();
-  };
-  const state = (name: string): LoadState["kind"] | undefined =>
-    engine.view().offers.find((offer) => offer.model === name)?.state.kind;
-  const seen = { clock, processes, files, log, models, memory };
-  return { ...seen, engine, closed, tokens, ask, state };
-}
 
 Deno.test("createEmbeddedEngine starts a process on demand, as its contract says", async () => {
   const { ask, closed, clock, engine, files, processes, tokens } = setUp();
@@ -130,11 +55,19 @@ Deno.test("createEmbeddedEngine offers cold, loading, warm and failed models", a
   });
   const asked = ask("a");
   await clock.advance(800);
-  assert.deepEqual(offer()?.state, { kind: "loading", remainingMs: 1_500 });
+  assert.deepEqual(offer()?.state, {
+    kind: "loading",
+    progress: 0,
+    remainingMs: 1_500,
+  });
   assert.deepEqual(offer()?.queue.runningMs, [200]);
   processes.last.say({ event: "loading", progress: 0.2 });
   await clock.advance(200);
-  assert.deepEqual(offer()?.state, { kind: "loading", remainingMs: 4_000 });
+  assert.deepEqual(offer()?.state, {
+    kind: "loading",
+    progress: 0.2,
+    remainingMs: 4_000,
+  });
   processes.last.becomeReady();
   await asked;
   assert.deepEqual(offer()?.state, { kind: "warm", loadTimeMs: 1_000 });
@@ -168,22 +101,6 @@ Deno.test("createEmbeddedEngine unloads idle models, least recently used first, 
   assert.deepEqual(["a", "b", "c"].map(state), ["warm", "cold", "warm"]);
   const unloaded = log.lines.flatMap(({ fields }) => fields.unloaded ?? []);
   assert.deepEqual(unloaded, ["b"]);
-});
-
-Deno.test("createEmbeddedEngine never unloads a model in use, and says that memory is short", async () => {
-  const { ask, engine, log, memory, processes, state } = setUp();
-  await using _owner = engine;
-  processes.onSpawn = (child) => child.becomeReady();
-  const started = await engine.start(buildAttempt("a"), never);
-  assert.equal(started.kind, "accepted");
-  const held = await started.answer();
-  memory.freeBytes = 0;
-  await ask("b");
-  assert.deepEqual(["a", "b"].map(state), ["warm", "warm"]);
-  assert.ok(
-    log.lines.some(({ message }) => message.startsWith("Memory is short")),
-  );
-  await held.body.cancel();
 });
 
 Deno.test("createEmbeddedEngine ends the process of a model that changed or went", async () => {

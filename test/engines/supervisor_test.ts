@@ -22,7 +22,7 @@ function setUp() {
     clock,
     log,
     processes,
-    loadDeadlineMs: 300_000,
+    loadDeadlineMs: () => 300_000,
     keepAliveMs: 120_000,
     prepare: () => {
       const number = ++starts;
@@ -260,7 +260,7 @@ Deno.test("Supervisor kills a real process that ignores SIGTERM (PRC-01)", async
     clock: createSystemClock(),
     log,
     processes: createDenoProcesses([]),
-    loadDeadlineMs: 20_000,
+    loadDeadlineMs: () => 20_000,
     keepAliveMs: Infinity,
     stopGraceMs: 50,
     prepare: () =>
@@ -299,7 +299,7 @@ Deno.test("Supervisor reports the code of a real process killed from outside (PR
     clock: createSystemClock(),
     log,
     processes: createDenoProcesses([]),
-    loadDeadlineMs: 20_000,
+    loadDeadlineMs: () => 20_000,
     keepAliveMs: Infinity,
     prepare: () =>
       Promise.resolve({

@@ -7,6 +7,7 @@ import {
   Fault,
   type LoadState,
   type LocalModel,
+  neededMemory,
   type NodeId,
   type Offer,
   type QueueReport,
@@ -14,14 +15,13 @@ import {
 } from "../../domain/mod.ts";
 import { dispatchHttp } from "../http_dispatch.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
-import { contextOf, LoadedModels } from "./loaded_models.ts";
+import { LoadedModels } from "./loaded_models.ts";
+import { emptyAnswer, unloadAnswer } from "./upkeep_answer.ts";
 import { priorLoadTimeMs, priorRates } from "./prior_rates.ts";
 
 const DEVICE = "cpu";
 /** A load that outlasts its forecast is always nearly done. */
 const LEAST_REMAINING_MS = 100;
-/** When to ask again for a model that is greater than this machine's memory. */
-const MISFIT_RETRY_MS = 600_000;
 /** Below this part of a load its pace says nothing. */
 const TELLING_PROGRESS = 0.05;
 
@@ -56,6 +56,7 @@ class ChildEngine implements EmbeddedEngine {
   readonly nodeName: string;
   readonly id = "embedded";
   readonly isMeasurable = true;
+  readonly canUnload = true;
   readonly #options: EmbeddedEngineOptions;
   readonly #loaded: LoadedModels;
   /** Attempts under way, with the time at which each is expected to be over. */
@@ -95,8 +96,17 @@ class ChildEngine implements EmbeddedEngine {
         `The model "${attempt.model}" is not in the models folder`,
       );
     }
-    const { capability } = attempt.request;
-    if (!model.capabilities.includes(capability)) {
+    const { capability, upkeep } = attempt.request;
+    if (upkeep?.only === "unload") {
+      return {
+        kind: "accepted",
+        queue: this.#queue(),
+        answer: async () =>
+          unloadAnswer(await this.#loaded.unload(model, upkeep)),
+      };
+    }
+    // Any model can be loaded, whatever it is for.
+    if (upkeep?.only !== "load" && !model.capabilities.includes(capability)) {
       throw new Fault(
         "wrong_capability",
         `The model "${attempt.model}" does not do ${capability}`,
@@ -130,7 +140,13 @@ class ChildEngine implements EmbeddedEngine {
     signal: AbortSignal,
   ): Promise<EngineAnswer> {
     try {
-      const lease = await this.#loaded.supervisorOf(model).ensureReady(signal);
+      const { upkeep = {} } = attempt.request;
+      const lease = await this.#loaded.acquire(model, upkeep, signal);
+      if (upkeep.only === "load") {
+        lease[Symbol.dispose]();
+        this.#running.delete(attempt);
+        return emptyAnswer(attempt);
+      }
       const { client, token } = lease.channel;
       return await dispatchHttp(
         {
@@ -163,8 +179,13 @@ class ChildEngine implements EmbeddedEngine {
   }
 
   #offer(model: LocalModel, queue: QueueReport): Offer {
-    const { contextLength, slots } = this.#options;
+    const { slots } = this.#options;
     const status = this.#loaded.status(model);
+    const contextLength = this.#loaded.contextLength(model);
+    const contextLimit = this.#loaded.contextLimit(model);
+    const memory = this.#loaded.need(model);
+    const isAbsent = status.state === "stopped" || status.state === "stopping";
+    const misfit = isAbsent ? this.#loaded.misfit(model) : null;
     return {
       model: model.name,
       root: model.root,
@@ -172,9 +193,20 @@ class ChildEngine implements EmbeddedEngine {
       features: model.capabilities.includes("chat")
         ? [...model.features, "logprobs", "resume"]
         : model.features,
-      contextLength: status.state === "ready"
-        ? status.contextLength
-        : contextOf(model, contextLength),
+      contextLength,
+      ...(contextLimit > contextLength ? { contextLimit } : {}),
+      memory,
+      ...(status.state === "ready"
+        ? {
+          residency: {
+            memoryBytes: neededMemory(memory),
+            expiresInMs: status.expiresInMs,
+            isPinned: this.#loaded.isPinned(model),
+            isInUse: status.inUse,
+          },
+        }
+        : {}),
+      ...(misfit === null ? {} : { misfit }),
       sizeBytes: model.sizeBytes,
       state: this.#loadState(model),
       device: DEVICE,
@@ -186,31 +218,16 @@ class ChildEngine implements EmbeddedEngine {
     };
   }
 
-  /** A model whose weights alone are more than all memory is not tried. */
-  #misfit(model: LocalModel): LoadState | null {
-    const totalBytes = this.#options.totalMemoryBytes?.() ?? null;
-    if (totalBytes === null || model.sizeBytes <= totalBytes) return null;
-    const gigabytes = (bytes: number) => (bytes / 1e9).toFixed(1);
-    return {
-      kind: "failed",
-      reason: `it has ${
-        gigabytes(model.sizeBytes)
-      } GB of weights, and this node may use ${
-        gigabytes(totalBytes)
-      } GB of memory`,
-      retryInMs: MISFIT_RETRY_MS,
-    };
-  }
-
   #loadState(model: LocalModel): LoadState {
     const status = this.#loaded.status(model);
     switch (status.state) {
       case "stopped":
       case "stopping":
-        return this.#misfit(model) ?? { kind: "cold" };
+        return { kind: "cold" };
       case "starting":
         return {
           kind: "loading",
+          progress: status.progress,
           remainingMs: Math.max(
             status.progress > TELLING_PROGRESS
               ? status.elapsedMs / status.progress - status.elapsedMs

@@ -19,7 +19,9 @@ export interface EmbeddedEngineOptions {
   readonly slots: number;
   /** Tokens of context per slot, or null for the model's own, at most 32,768. */
   readonly contextLength: number | null;
-  /** Idle time before a model is unloaded; `Infinity` for never. */
+  /** Names of models that stay in memory once they are there; absent for none. */
+  readonly pinned?: readonly string[];
+  /** Idle time before a model is unloaded, unless a request says otherwise; `Infinity` for never. */
   readonly keepAliveMs: number;
   /** Whether a GPU is used where there is one. */
   readonly gpu: "auto" | "off";
@@ -33,6 +35,10 @@ export interface EmbeddedEngineOptions {
   readonly freeMemoryBytes: () => number | Promise<number>;
   /** All memory that there is, in bytes, or null where that is not known. */
   readonly totalMemoryBytes?: () => number | null;
+  /** Memory that could be taken, in bytes, as last read; null where that is not known. Cheap: asked for every view. */
+  readonly availableMemoryBytes?: () => number | null;
+  /** File pages that a process has mapped, in bytes: the system counts them as free. Absent where nobody can say. */
+  readonly mappedFileBytes?: (pid: number) => Promise<number>;
   /** Counts cores on the first load; `countPhysicalCores` unless given. */
   readonly countCores?: () => Promise<number>;
   /** Makes the client of a socket; `createUnixHttpClient` unless given. */

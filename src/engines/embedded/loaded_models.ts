@@ -1,21 +1,21 @@
-import type { Eviction, LocalModel } from "../../domain/mod.ts";
+import {
+  type Eviction,
+  Fault,
+  type LocalModel,
+  type MemoryNeed,
+  type Misfit,
+  type Upkeep,
+} from "../../domain/mod.ts";
 import { createUnixHttpClient, type HttpClient } from "../http_client.ts";
-import type { Launch, SupervisorStatus } from "../supervision.ts";
+import type { Launch, Lease, SupervisorStatus } from "../supervision.ts";
 import { Supervisor } from "../supervisor.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
 import type { HostOptions } from "./host/options.ts";
-import {
-  chooseVictim,
-  heldBytes,
-  neededBytes,
-  victimsFor,
-} from "./memory_room.ts";
+import { LoadSpeed } from "./load_speed.ts";
 import { countPhysicalCores } from "./physical_cores.ts";
+import { type HeldModel, RoomMaker } from "./room_maker.ts";
 import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
 
-const LOAD_DEADLINE_MS = 5 * 60_000;
-const LOAD_DEADLINE_MS_PER_GIB = 20_000;
-const LARGEST_CONTEXT = 32_768;
 const TOKEN_BYTES = 32;
 
 /** The way to one engine process. */
@@ -25,18 +25,14 @@ export interface EngineChannel extends AsyncDisposable {
   readonly token: string;
 }
 
-interface Loaded {
-  readonly model: LocalModel;
+interface Loaded extends HeldModel {
   readonly supervisor: Supervisor<EngineChannel>;
 }
 
-/** Tokens of context a slot gets. */
-export function contextOf(
-  model: LocalModel,
-  configured: number | null,
-): number {
-  return Math.min(configured ?? LARGEST_CONTEXT, model.contextLength);
-}
+/** What came of a wish to have a model out of memory. */
+export type Unloading =
+  | { readonly kind: "gone" }
+  | { readonly kind: "kept"; readonly reason: string };
 
 /** One process per model that was asked for; sees to it that they fit into memory. */
 export class LoadedModels implements AsyncDisposable {
@@ -46,13 +42,12 @@ export class LoadedModels implements AsyncDisposable {
   readonly #retiring = new Set<Promise<void>>();
   #threads: Promise<number> | null = null;
   #folder: Promise<SocketFolder> | null = null;
-  /** Memory for models, free or held by them, as of the last load; null before. */
-  #roomBytes: number | null = null;
-  /** Room is made for one model at a time. */
-  #makingRoom: Promise<void> = Promise.resolve();
+  readonly #room: RoomMaker;
+  readonly #speed = new LoadSpeed();
 
   constructor(options: EmbeddedEngineOptions) {
     this.#options = options;
+    this.#room = new RoomMaker(options, () => [...this.#loaded.values()]);
   }
 
   /** Where a model's process stands. */
@@ -63,22 +58,88 @@ export class LoadedModels implements AsyncDisposable {
       : { state: "stopped" };
   }
 
-  /**
-   * What a load of a model would push out of memory, foreseen from what was
-   * free at the last load.
-   */
+  /** Whether the operator wants a model to stay in memory once it is there. */
+  isPinned(model: LocalModel): boolean {
+    return this.#options.pinned?.includes(model.name) ?? false;
+  }
+
+  /** Tokens of context a slot of a model has, or gets where nobody asks for more. */
+  contextLength(model: LocalModel): number {
+    const status = this.status(model);
+    return status.state === "ready"
+      ? status.contextLength
+      : this.#room.usual(model);
+  }
+
+  /** Tokens of context that a request may ask for. */
+  contextLimit(model: LocalModel): number {
+    return this.#room.largest(model);
+  }
+
+  /** What a model takes of memory, or would take. */
+  need(model: LocalModel): MemoryNeed {
+    return this.#room.need(model, this.contextLength(model));
+  }
+
+  /** Why a model that is not in memory can not be loaded now, or null. */
+  misfit(model: LocalModel): Misfit | null {
+    return this.#room.misfit(model);
+  }
+
+  /** What a load of a model would push out of memory. */
   evictions(model: LocalModel): readonly Eviction[] {
-    if (this.#roomBytes === null || this.#loaded.size === 0) return [];
-    const { clock, keepAliveMs } = this.#options;
-    const residents = this.#residents(model);
-    const held = residents.reduce((sum, { bytes }) => sum + bytes, 0);
-    const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
-    return victimsFor(this.#roomBytes - held, needed, residents).map((one) => ({
-      model: one.name,
-      reloadMs: one.loadTimeMs,
-      idleMs: Math.max(0, clock.monotonic() - one.lastUsedMs),
-      ...(Number.isFinite(keepAliveMs) ? { keepMs: keepAliveMs } : {}),
-    }));
+    return this.#loaded.size === 0 ? [] : this.#room.evictions(model);
+  }
+
+  /**
+   * Have a model in memory and keep it there until the lease is disposed of.
+   *
+   * @param model The model.
+   * @param upkeep What the caller wants beyond that.
+   * @param signal Aborting it ends this caller's wait, never the load.
+   * @throws {Fault} When it can not be had.
+   */
+  async acquire(
+    model: LocalModel,
+    { contextLength = 0, keepAliveMs }: Upkeep,
+    signal: AbortSignal,
+  ): Promise<Lease<EngineChannel>> {
+    const limit = this.contextLimit(model);
+    if (contextLength > limit) {
+      throw new Fault(
+        "context_length_exceeded",
+        `The model "${model.name}" can have ${limit} tokens of context on this node, ${contextLength} were asked for`,
+        { param: "num_ctx" },
+      );
+    }
+    await this.#room.yieldTo(model, signal);
+    return await this.supervisorOf(model).ensureReady(signal, {
+      contextLength,
+      ...(keepAliveMs === undefined
+        ? {}
+        : { keepAliveMs: keepAliveMs ?? Infinity }),
+    });
+  }
+
+  /**
+   * Take a model out of memory, unless it computes or is pinned, and forget
+   * that it failed.
+   *
+   * @param model The model.
+   * @param upkeep Says whether a pin counts.
+   */
+  async unload(
+    model: LocalModel,
+    { evenPinned = false }: Upkeep,
+  ): Promise<Unloading> {
+    const loaded = this.#loaded.get(model.name);
+    if (loaded === undefined) return { kind: "gone" };
+    if (loaded.isPinned && !evenPinned) {
+      return { kind: "kept", reason: "it is pinned" };
+    }
+    return await loaded.stopIfIdle()
+      ? { kind: "gone" }
+      : { kind: "kept", reason: "somebody uses it or waits for it" };
   }
 
   /** The one supervisor of a model; those of vanished models end here. */
@@ -95,7 +156,13 @@ export class LoadedModels implements AsyncDisposable {
     const known = this.#loaded.get(model.name);
     if (known !== undefined) return known.supervisor;
     const supervisor = this.#supervise(model);
-    this.#loaded.set(model.name, { model, supervisor });
+    this.#loaded.set(model.name, {
+      model,
+      supervisor,
+      isPinned: this.isPinned(model),
+      status: () => supervisor.status(),
+      stopIfIdle: () => supervisor.stopIfIdle(),
+    });
     return supervisor;
   }
 
@@ -132,22 +199,25 @@ export class LoadedModels implements AsyncDisposable {
       log,
       processes,
       keepAliveMs,
-      loadDeadlineMs: LOAD_DEADLINE_MS +
-        LOAD_DEADLINE_MS_PER_GIB * model.sizeBytes / 2 ** 30,
-      prepare: (signal) => this.#prepare(model, signal),
+      isPinned: this.isPinned(model),
+      loadDeadlineMs: () => this.#speed.deadlineMs(model.sizeBytes),
+      onLoaded: (loadTimeMs) =>
+        this.#speed.observe(model.sizeBytes, loadTimeMs),
+      prepare: (signal, contextLength) =>
+        this.#prepare(model, contextLength, signal),
     });
   }
 
   async #prepare(
     model: LocalModel,
+    wished: number,
     signal: AbortSignal,
   ): Promise<Launch<EngineChannel>> {
-    const { contextLength, entropy, env, files, gpu, processes, slots } =
-      this.#options;
+    const { entropy, env, files, gpu, processes, slots } = this.#options;
     const { createClient = createUnixHttpClient } = this.#options;
     const threads = await this.#countThreads();
     const folder = await this.#socketFolder();
-    await this.#makeRoom(model, signal);
+    const context = await this.#room.make(model, wished, signal);
     const socket = folder.newSocket();
     const token = entropy.bytes(TOKEN_BYTES).toHex();
     const client = createClient(socket);
@@ -155,7 +225,7 @@ export class LoadedModels implements AsyncDisposable {
       model: model.path,
       socket,
       mode: modeOf(model),
-      context: contextOf(model, contextLength),
+      context,
       slots,
       threads,
       gpu,
@@ -202,62 +272,6 @@ export class LoadedModels implements AsyncDisposable {
       // The next start tries again: a full disk may be empty by then.
       this.#folder = null;
       throw error;
-    });
-  }
-
-  #makeRoom(model: LocalModel, signal: AbortSignal): Promise<void> {
-    const turn = this.#makingRoom.then(() => this.#unloadFor(model, signal));
-    // A start that is called off must not end the turns of the others.
-    this.#makingRoom = turn.catch(() => {});
-    return turn;
-  }
-
-  async #unloadFor(model: LocalModel, signal: AbortSignal): Promise<void> {
-    const { freeMemoryBytes, log } = this.#options;
-    for (;;) {
-      signal.throwIfAborted();
-      const needed = neededBytes(model.sizeBytes) + this.#loadingBytes(model);
-      const freeBytes = await freeMemoryBytes();
-      const fields = { model: model.name, freeBytes, neededBytes: needed };
-      const residents = this.#residents(model);
-      this.#roomBytes = residents.reduce(
-        (sum, { bytes }) => sum + bytes,
-        freeBytes,
-      );
-      const victim = chooseVictim(freeBytes, needed, residents);
-      if (victim === null) {
-        if (freeBytes < needed) {
-          log.warn("Memory is short for a model that is loaded now", fields);
-        }
-        return;
-      }
-      log.info("Unloading a model to make room", {
-        ...fields,
-        unloaded: victim.name,
-      });
-      // Somebody may have begun to use it: then it counts as in use next time round.
-      await this.#loaded.get(victim.name)?.supervisor.stopIfIdle();
-    }
-  }
-
-  /** What models that are being loaded have yet to take. */
-  #loadingBytes(except: LocalModel): number {
-    let bytes = 0;
-    for (const { model, supervisor } of this.#loaded.values()) {
-      const status = supervisor.status();
-      if (model.name === except.name || status.state !== "starting") continue;
-      bytes += model.sizeBytes * (1 - status.progress);
-    }
-    return bytes;
-  }
-
-  #residents(except: LocalModel) {
-    return [...this.#loaded.values()].flatMap(({ model, supervisor }) => {
-      const status = supervisor.status();
-      if (model.name === except.name || status.state !== "ready") return [];
-      const { inUse, lastUsedMs, loadTimeMs } = status;
-      const bytes = heldBytes(model.sizeBytes);
-      return [{ name: model.name, inUse, lastUsedMs, loadTimeMs, bytes }];
     });
   }
 }

@@ -2,23 +2,20 @@
 export interface Resident {
   readonly name: string;
   readonly inUse: boolean;
+  readonly isPinned: boolean;
   readonly lastUsedMs: number;
 }
 
-const HEADROOM_FACTOR = 1.2;
+/** What keeps the machine from swapping once a model is loaded. */
 const HEADROOM_BYTES = 512 * 1024 * 1024;
 
 /**
- * Memory a model needs before it is loaded: weights, caches, and what keeps the
- * machine from swapping.
+ * Memory that is to be free before a model is loaded, if idle ones can give it.
+ *
+ * @param bytes What the model takes.
  */
-export function neededBytes(sizeBytes: number): number {
-  return sizeBytes * HEADROOM_FACTOR + HEADROOM_BYTES;
-}
-
-/** Memory that a loaded model holds. */
-export function heldBytes(sizeBytes: number): number {
-  return sizeBytes * HEADROOM_FACTOR;
+export function roomFor(bytes: number): number {
+  return bytes + HEADROOM_BYTES;
 }
 
 /**
@@ -52,8 +49,8 @@ export function victimsFor<T extends Resident & { readonly bytes: number }>(
  * @param freeBytes Memory that is free now.
  * @param needed Memory that is needed.
  * @param residents Models in memory.
- * @returns The idle one that was used least recently, or null where none is
- * needed or none is idle.
+ * @returns The idle one without a pin that was used least recently, or null
+ * where none is needed or there is none.
  */
 export function chooseVictim(
   freeBytes: number,
@@ -62,7 +59,7 @@ export function chooseVictim(
 ): Resident | null {
   if (freeBytes >= needed) return null;
   return residents
-    .filter(({ inUse }) => !inUse)
+    .filter(({ inUse, isPinned }) => !inUse && !isPinned)
     .reduce<Resident | null>(
       (oldest, one) =>
         oldest === null || one.lastUsedMs < oldest.lastUsedMs ? one : oldest,

@@ -1,0 +1,148 @@
+import {
+  type LocalModel,
+  type MemoryNeed,
+  neededMemory,
+} from "../../domain/mod.ts";
+
+/** Keys and values are kept as 16-bit floats. */
+const KEPT_BYTES = 2;
+/** Intermediate results are 32-bit floats. */
+const COMPUTED_BYTES = 4;
+/** Most tokens that are evaluated at once: `BATCH_SIZE` of the engine's host. */
+const BATCH_TOKENS = 512;
+/** Results as wide as the stream between layers that are alive at a time in one layer, its wider inner ones among them. */
+const LIVE_RESULTS = 12;
+/** What of each token may see which other is a table of 16-bit floats. */
+const MASK_BYTES = 2;
+/** An engine process without a model: the runtime and llama.cpp itself. */
+const PROCESS_BYTES = 100_000_000;
+/** Of a header that does not tell the shape: what caches and buffers are together, by the weights. */
+const UNKNOWN_SHARE = 0.2;
+/** Without a wish a context is tried down to here before a model is called too large. */
+const LEAST_CONTEXT = 2_048;
+const LARGEST_CONTEXT = 32_768;
+const CONTEXT_STEP = 256;
+/** The part of all memory that one model may take by itself: the system and others live there too. */
+const MOST_SHARE = 0.85;
+
+/**
+ * Estimate what a loaded model takes: its weights; keys and values of every
+ * layer for each token of each slot; and for one batch the widest of its
+ * results (the logits, or what a layer works with) with the attention's mask.
+ * Attention itself is computed in pieces (flash attention, which llama.cpp
+ * chooses by itself where the model allows it).
+ *
+ * @param model The model.
+ * @param contextLength Tokens of context of a slot.
+ * @param slots Slots.
+ */
+export function memoryNeed(
+  { capabilities, shape, sizeBytes }: LocalModel,
+  contextLength: number,
+  slots: number,
+): MemoryNeed {
+  if (shape === undefined || shape === null) {
+    const cacheBytes = Math.ceil(sizeBytes * UNKNOWN_SHARE);
+    return { weightsBytes: sizeBytes, cacheBytes, computeBytes: 0 };
+  }
+  const embeds = capabilities.includes("embedding") ||
+    capabilities.includes("rerank");
+  // Pooling needs all of an input in one batch, and one input at a time.
+  const batch = embeds ? contextLength : Math.min(BATCH_TOKENS, contextLength);
+  const tokens = contextLength * (embeds ? 1 : slots);
+  const widest = Math.max(
+    embeds ? 0 : shape.vocabulary,
+    LIVE_RESULTS * shape.width,
+  );
+  return {
+    weightsBytes: sizeBytes,
+    cacheBytes: shape.layers * shape.keptPerToken * KEPT_BYTES * tokens,
+    computeBytes: PROCESS_BYTES +
+      batch * (widest * COMPUTED_BYTES + contextLength * MASK_BYTES),
+  };
+}
+
+/**
+ * Find the longest context with which a model fits into some memory.
+ *
+ * @param model The model.
+ * @param slots Slots.
+ * @param bytes The memory.
+ * @param most Tokens that nobody needs more than.
+ * @returns Tokens, a multiple of 256 unless it is `most` itself; 0 where not even 256 fit.
+ */
+export function contextWithin(
+  model: LocalModel,
+  slots: number,
+  bytes: number,
+  most: number,
+): number {
+  const fits = (tokens: number) =>
+    neededMemory(memoryNeed(model, tokens, slots)) <= bytes;
+  if (fits(most)) return most;
+  // What is needed grows with the context, so halving finds the edge.
+  let low = 0;
+  let high = Math.ceil(most / CONTEXT_STEP);
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle * CONTEXT_STEP)) low = middle;
+    else high = middle;
+  }
+  return low * CONTEXT_STEP;
+}
+
+/** What is to be decided of a context's length. */
+export interface ContextTerms {
+  /** What the operator said, or null. */
+  readonly configured: number | null;
+  readonly slots: number;
+  /** All memory that there is, or null where nobody knows. */
+  readonly totalBytes: number | null;
+}
+
+/**
+ * Tokens of context a slot gets where nobody asks for more: what the operator
+ * said, or the model's own up to 32,768 as far as this machine's memory goes;
+ * never more than the model was trained for.
+ *
+ * @param model The model.
+ * @param terms What it depends on.
+ */
+export function usualContext(
+  model: LocalModel,
+  { configured, slots, totalBytes }: ContextTerms,
+): number {
+  if (configured !== null) return Math.min(configured, model.contextLength);
+  const most = Math.min(LARGEST_CONTEXT, model.contextLength);
+  if (totalBytes === null) return most;
+  const fitting = contextWithin(model, slots, totalBytes * MOST_SHARE, most);
+  return Math.max(fitting, leastContext(most));
+}
+
+/**
+ * Tokens of context below which a model is called too large, rather than given
+ * less.
+ *
+ * @param usual What it gets where memory is no matter.
+ */
+export function leastContext(usual: number): number {
+  return Math.min(LEAST_CONTEXT, usual);
+}
+
+/**
+ * Tokens of context that a request may ask for.
+ *
+ * @param model The model.
+ * @param terms What it depends on.
+ * @returns No less than the usual.
+ */
+export function largestContext(
+  model: LocalModel,
+  terms: ContextTerms,
+): number {
+  const { slots, totalBytes } = terms;
+  const possible = totalBytes === null
+    ? model.contextLength
+    : contextWithin(model, slots, totalBytes * MOST_SHARE, model.contextLength);
+  return Math.max(possible, usualContext(model, terms));
+}
