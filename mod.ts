@@ -18,6 +18,7 @@ export type {
   EngineChoice,
   EngineConfig,
   ListenAddress,
+  ModelCapabilities,
   NodeConfig,
   ProviderConfig,
   ProviderName,

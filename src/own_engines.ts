@@ -180,6 +180,7 @@ function openUpstreams(
       ownPorts: config.listen.map(({ port }) => port),
       takenIds: others.map((engine) => engine.id),
       node: self.id,
+      capabilities: config.modelCapabilities,
       nodeName: self.name,
       clock,
       log: log.child("engine"),

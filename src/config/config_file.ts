@@ -2,8 +2,9 @@ import type { Node, ParseError } from "jsonc-parser";
 import { type ModelSet, nearestName } from "../domain/mod.ts";
 import { parseEngineList } from "./engine_list.ts";
 import { bad, type BadConfig, type Given, quote } from "./given.ts";
+import { parseModelCapabilities } from "./model_capabilities.ts";
 import { parseModelSets } from "./model_sets.ts";
-import type { EngineConfig } from "./node_config.ts";
+import type { EngineConfig, ModelCapabilities } from "./node_config.ts";
 import { parseRateLimit } from "./rate_limit.ts";
 import { FILE_KEYS, type NameMeaning } from "./setting_names.ts";
 
@@ -11,7 +12,7 @@ import { FILE_KEYS, type NameMeaning } from "./setting_names.ts";
 export const CONFIG_FILE_NAME = "covey.jsonc";
 
 const LONGEST = 1_048_576;
-const OWN_KEYS = ["engines", "models", "rateLimit"];
+const OWN_KEYS = ["engines", "models", "capabilities", "rateLimit"];
 
 /** What covey.jsonc said. */
 export type FileReading =
@@ -21,13 +22,15 @@ export type FileReading =
     readonly notices: readonly string[];
     readonly engines: readonly EngineConfig[];
     readonly modelSets: readonly ModelSet[];
+    readonly modelCapabilities: readonly ModelCapabilities[];
     readonly rateLimit: { readonly requestsPerMinute: number } | null;
   }
   | BadConfig;
 
 /**
  * Read covey.jsonc: JSON with comments and trailing commas, one object whose
- * keys are those of the settings, `engines`, `models` and `rateLimit`.
+ * keys are those of the settings, `engines`, `models`, `capabilities` and
+ * `rateLimit`.
  *
  * @param text The file's text.
  * @returns What it says, or the first thing wrong with it.
@@ -62,6 +65,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       notices: [],
       engines: [],
       modelSets: [],
+      modelCapabilities: [],
       rateLimit: null,
     };
   }
@@ -80,6 +84,7 @@ export async function readConfigFile(text: string): Promise<FileReading> {
   const notices: string[] = [];
   let engines: readonly EngineConfig[] = [];
   let modelSets: readonly ModelSet[] = [];
+  let modelCapabilities: readonly ModelCapabilities[] = [];
   let rateLimit: { readonly requestsPerMinute: number } | null = null;
   for (const { children } of tree.children ?? []) {
     const [keyNode, valueNode] = children ?? [];
@@ -94,6 +99,10 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       const read = parseModelSets(jsonc.getNodeValue(valueNode));
       if (read.kind === "bad") return read;
       modelSets = read.sets;
+    } else if (key === "capabilities") {
+      const read = parseModelCapabilities(jsonc.getNodeValue(valueNode));
+      if (read.kind === "bad") return read;
+      modelCapabilities = read.rules;
     } else if (key === "rateLimit") {
       const read = parseRateLimit(jsonc.getNodeValue(valueNode));
       if (read.kind === "bad") return read;
@@ -106,7 +115,15 @@ export async function readConfigFile(text: string): Promise<FileReading> {
       if (reading !== null) given.push(reading);
     }
   }
-  return { kind: "read", given, notices, engines, modelSets, rateLimit };
+  return {
+    kind: "read",
+    given,
+    notices,
+    engines,
+    modelSets,
+    modelCapabilities,
+    rateLimit,
+  };
 }
 
 function readEntry(

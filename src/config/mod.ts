@@ -17,6 +17,7 @@ export type {
   EngineChoice,
   EngineConfig,
   ListenAddress,
+  ModelCapabilities,
   NodeConfig,
   ProviderConfig,
   ProviderName,

@@ -119,6 +119,14 @@ export type UpstreamsConfig =
   | { readonly kind: "off" }
   | { readonly kind: "named"; readonly upstreams: readonly UpstreamConfig[] };
 
+/** What the operator said that models of other servers do. */
+export interface ModelCapabilities {
+  /** Their name, `*` for any characters. */
+  readonly pattern: string;
+  /** What they can be asked for. */
+  readonly capabilities: readonly Capability[];
+}
+
 /** Names of the providers that are known. */
 export type ProviderName =
   | "openrouter"
@@ -207,6 +215,8 @@ export interface NodeConfig {
   readonly continueStreams: boolean;
   /** Where models are pulled from. */
   readonly hub: {
+  /** What models of upstream servers do, where the operator said it; the first that fits holds. */
+  readonly modelCapabilities: readonly ModelCapabilities[];
     /** Base address, without a slash at its end. */
     readonly endpoint: string;
     /** For models that not everybody may have; it goes to the hub alone. */

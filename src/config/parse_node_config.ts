@@ -66,6 +66,7 @@ const NO_FILE = {
   notices: [],
   engines: [],
   modelSets: [],
+  modelCapabilities: [],
   rateLimit: null,
 } as const;
 
@@ -158,6 +159,7 @@ export async function parseNodeConfig(
     modelSets: file.modelSets,
     continueStreams: values.continue,
     hub: {
+    modelCapabilities: file.modelCapabilities,
       endpoint: (values.hfEndpoint ?? HUB).replace(/\/+$/, ""),
       token: values.hfToken,
     },

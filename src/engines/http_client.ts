@@ -3,8 +3,8 @@ export interface HttpCall {
   /** Path with a leading slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text. */
-  readonly body: string;
+  /** JSON text, or a form, whose content type `fetch` writes. */
+  readonly body: string | FormData;
 }
 
 /** Talks to one engine's HTTP server. Disposing of it closes its connections. */

@@ -5,6 +5,7 @@ import {
   Fault,
   type JsonObject,
 } from "../domain/mod.ts";
+import { writeAudioForm } from "./audio_form.ts";
 import type { HttpClient } from "./http_client.ts";
 
 /** A server that speaks OpenAI's dialect. */
@@ -16,14 +17,17 @@ export interface HttpTarget {
   readonly died: AbortSignal;
 }
 
-const PATHS: Readonly<Record<Capability, string | null>> = {
+const PATHS: Readonly<Record<Capability, string>> = {
   chat: "/v1/chat/completions",
   completion: "/v1/completions",
   embedding: "/v1/embeddings",
   rerank: "/v1/rerank",
-  transcription: null,
-  speech: null,
+  transcription: "/v1/audio/transcriptions",
+  speech: "/v1/audio/speech",
 };
+
+/** Work whose answer is written piece by piece, and can be streamed. */
+const WRITTEN: ReadonlySet<Capability> = new Set(["chat", "completion"]);
 
 /**
  * Send an attempt to an engine's HTTP server. An answer with any status is an
@@ -47,18 +51,19 @@ export async function dispatchHttp(
   const end = onlyOnce(onEnd);
   either.addEventListener("abort", end, { once: true });
   try {
-    const path = PATHS[attempt.request.capability];
-    if (path === null) {
-      throw new Fault(
-        "not_implemented",
-        `This engine does not do ${attempt.request.capability}`,
-      );
-    }
-    const response = await target.client.post({
-      path,
-      headers: { "content-type": "application/json", ...target.headers },
-      body: JSON.stringify(bodyOf(attempt)),
-    }, either);
+    const { capability } = attempt.request;
+    const path = PATHS[capability];
+    const asked = bodyOf(attempt);
+    const response = await target.client.post(
+      capability === "transcription"
+        ? { path, headers: target.headers, body: writeAudioForm(asked) }
+        : {
+          path,
+          headers: { "content-type": "application/json", ...target.headers },
+          body: JSON.stringify(asked),
+        },
+      either,
+    );
     return {
       status: response.status,
       contentType: response.headers.get("content-type") ?? "application/json",
@@ -92,10 +97,7 @@ function bodyOf({ model, request, resume }: Attempt): JsonObject {
     ...asked,
     covey_resume: { text: resume.text, tokens: resume.tokens },
   };
-  const { capability } = request;
-  if (capability === "embedding" || capability === "rerank") {
-    return { ...body, model };
-  }
+  if (!WRITTEN.has(request.capability)) return { ...body, model };
   return request.stream
     // Usage is always asked for: predictions are held against it.
     ? { ...body, model, stream: true, stream_options: { include_usage: true } }

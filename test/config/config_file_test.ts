@@ -93,6 +93,24 @@ Deno.test("readConfigFile reads sets of equal models, with fallbacks or without"
   ]);
 });
 
+Deno.test("readConfigFile reads what models of other servers do", async () => {
+  const reading = await readConfigFile(
+    '{"capabilities": {"my-*": "transcription", "e": ["rerank", "embedding"]}}',
+  );
+  assert(reading.kind === "read");
+  assert.deepEqual(reading.notices, []);
+  assert.deepEqual(reading.modelCapabilities, [
+    { pattern: "my-*", capabilities: ["transcription"] },
+    { pattern: "e", capabilities: ["embedding", "rerank"] },
+  ]);
+  for (
+    const wrong of ['["a"]', '{"a":"dance"}', '{"a":[]}', '{"":"chat"}', "7"]
+  ) {
+    const said = await line(`{"capabilities": ${wrong}}`);
+    assert.match(said, /^covey\.jsonc "capabilities" /);
+  }
+});
+
 Deno.test("readConfigFile fills what a simulated engine leaves out", async () => {
   const reading = await readConfigFile(
     '{"engines":[{"kind":"simulated","id":"sim","models":[{"id":"sim-2b"},{"id":"e","capability":"embedding","loadMs":5,"slots":4}],"faults":{"stallMs":7}}]}',

@@ -77,6 +77,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     providers: [],
     lendProviders: false,
     modelSets: [],
+    modelCapabilities: [],
     continueStreams: false,
     hub: { endpoint: "https://huggingface.co", token: null },
     cluster: {

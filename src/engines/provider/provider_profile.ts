@@ -1,3 +1,4 @@
+import type { Capability } from "../../domain/mod.ts";
 import type { CatalogueModel } from "../upstream/catalogue.ts";
 import { readOpenAiList } from "../upstream/openai_list.ts";
 import type { UpstreamProfile } from "../upstream/upstream_profile.ts";
@@ -26,18 +27,41 @@ export function providerProfile(facts: ProviderFacts): UpstreamProfile {
   };
 }
 
+function isServed(
+  capability: Capability,
+  { embeds, sounds }: ProviderFacts,
+): boolean {
+  switch (capability) {
+    case "embedding":
+      return embeds;
+    case "transcription":
+    case "speech":
+      return sounds === true;
+    case "chat":
+    case "completion":
+    case "rerank":
+      return false;
+    default: {
+      const never: never = capability;
+      return never;
+    }
+  }
+}
+
 function readModel(
   model: CatalogueModel,
-  { embeds, features, listPrefix = "" }: ProviderFacts,
+  facts: ProviderFacts,
 ): CatalogueModel {
+  const { features, listPrefix = "" } = facts;
   const chats = model.capabilities.includes("chat");
-  const isEmbedding = embeds && model.capabilities.includes("embedding");
   return {
     ...model,
     name: model.name.startsWith(listPrefix)
       ? model.name.slice(listPrefix.length)
       : model.name,
-    capabilities: chats ? ["chat"] : isEmbedding ? ["embedding"] : [],
+    capabilities: chats
+      ? ["chat"]
+      : model.capabilities.filter((one) => isServed(one, facts)),
     features: chats ? features : [],
     contextLength: model.contextLength ?? UNKNOWN_CONTEXT,
   };

@@ -18,6 +18,8 @@ export interface ProviderFacts {
   readonly features: readonly ModelFeature[];
   /** Whether it has a route for embeddings. */
   readonly embeds: boolean;
+  /** Whether it has routes for speech and transcriptions; absent for no. */
+  readonly sounds?: true;
   /** Headers of its list of models in place of a bearer token. */
   listHeaders?(key: string): Readonly<Record<string, string>>;
   /** Query of its list where that comes in pages, with the question mark. */
@@ -54,6 +56,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, ProviderFacts>> = {
     base: "https://api.groq.com/openai/v1",
     features: ["tools", "vision", "json_schema"],
     embeds: false,
+    sounds: true,
   },
   cerebras: {
     base: "https://api.cerebras.ai/v1",
@@ -69,5 +72,6 @@ export const PROVIDERS: Readonly<Record<ProviderName, ProviderFacts>> = {
     base: "https://api.openai.com/v1",
     features: ["tools", "vision", "json_schema", "logprobs", "n"],
     embeds: true,
+    sounds: true,
   },
 };

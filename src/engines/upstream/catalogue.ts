@@ -40,8 +40,12 @@ export const ALL_CHAT_FEATURES: readonly ModelFeature[] = [
 const EMBEDDING_NAME =
   /embed|(?:^|[\/_:-])(?:bge|e5|gte|minilm|all-mpnet|jina-clip|arctic-embed)(?=$|[._:-])/i;
 const RERANK_NAME = /rerank|cross-encoder|ms-marco/i;
+const HEARING_NAME =
+  /whisper|transcri|parakeet|(?:^|[\/_:-])(?:stt|asr)(?=$|[._:-])/i;
+const SPEAKING_NAME =
+  /(?:^|[\/_:-])(?:tts|kokoro|piper|orpheus|chatterbox)(?=$|[._:-])|-tts/i;
 const OTHER_NAME =
-  /whisper|transcri|(?:^|[\/_:-])(?:tts|dall-e|sora)(?=$|[._:-])|-tts|moderation|gpt-image|realtime|imagen|veo-/i;
+  /(?:^|[\/_:-])(?:dall-e|sora)(?=$|[._:-])|moderation|gpt-image|realtime|imagen|veo-/i;
 
 /**
  * Guess from a model's name what it does, where its server does not say.
@@ -52,5 +56,7 @@ const OTHER_NAME =
 export function capabilitiesByName(name: string): readonly Capability[] {
   if (RERANK_NAME.test(name)) return ["rerank"];
   if (OTHER_NAME.test(name)) return [];
+  if (HEARING_NAME.test(name)) return ["transcription"];
+  if (SPEAKING_NAME.test(name)) return ["speech"];
   return EMBEDDING_NAME.test(name) ? ["embedding"] : ["chat", "completion"];
 }

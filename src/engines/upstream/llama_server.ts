@@ -44,6 +44,10 @@ function withProps(
 ): CatalogueModel {
   return {
     ...model,
+    // It has no routes for sound, whatever a model is called.
+    capabilities: model.capabilities.filter((one) =>
+      one !== "transcription" && one !== "speech"
+    ),
     contextLength: props.default_generation_settings.n_ctx ??
       model.contextLength,
     features: props.modalities?.vision === true

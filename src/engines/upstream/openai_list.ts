@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Capability } from "../../domain/mod.ts";
 import {
   ALL_CHAT_FEATURES,
   capabilitiesByName,
@@ -11,6 +12,8 @@ const size = z.number().positive().nullish().catch(null);
 const modelSchema = z.object({
   id: z.string().min(1).max(512),
   owned_by: z.string().nullish().catch(null),
+  // Speaches says what a model is for in Hugging Face's words.
+  task: z.string().nullish().catch(null),
   // The same under the names of vLLM, OpenRouter, Groq and llama-server.
   max_model_len: size,
   context_length: size,
@@ -62,8 +65,13 @@ export async function readOpenAiList(
   };
 }
 
+const TASKS: Readonly<Record<string, readonly Capability[]>> = {
+  "automatic-speech-recognition": ["transcription"],
+  "text-to-speech": ["speech"],
+};
+
 function readModel(model: z.infer<typeof modelSchema>): CatalogueModel {
-  const capabilities = capabilitiesByName(model.id);
+  const capabilities = TASKS[model.task ?? ""] ?? capabilitiesByName(model.id);
   return {
     name: model.id,
     capabilities,

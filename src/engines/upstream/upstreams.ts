@@ -5,6 +5,10 @@ import {
   type UpstreamEngine,
 } from "./upstream_engine.ts";
 import { type Fetch, UpstreamHttp } from "./upstream_http.ts";
+import {
+  type NamedCapabilities,
+  withCapabilities,
+} from "./named_capabilities.ts";
 import type { UpstreamKind } from "./upstream_profile.ts";
 import { parseUpstreamUrl } from "./upstream_url.ts";
 
@@ -25,6 +29,8 @@ export interface NamedUpstream {
 export interface UpstreamsOptions {
   /** Servers to use, or null to look for them on this machine. */
   readonly named: readonly NamedUpstream[] | null;
+  /** What models do, whatever their servers say; absent for nothing. */
+  readonly capabilities?: readonly NamedCapabilities[];
   /** Ports of this node itself, which are not looked at. */
   readonly ownPorts: readonly number[];
   /** Names of this node's other engines. */
@@ -183,7 +189,7 @@ class FoundUpstreams implements Upstreams {
 }
 
 function engineAt(
-  { clock, fetch, log, node, nodeName }: UpstreamsOptions,
+  { capabilities = [], clock, fetch, log, node, nodeName }: UpstreamsOptions,
   url: string,
   kind: UpstreamKind,
   id: string,
@@ -193,7 +199,10 @@ function engineAt(
     node,
     nodeName,
     http: new UpstreamHttp({ url: parseUpstreamUrl(url), clock, fetch }),
-    profile: async () => (await import("./recognise.ts")).profileOf(kind),
+    profile: async () => {
+      const { profileOf } = await import("./recognise.ts");
+      return withCapabilities(profileOf(kind), capabilities);
+    },
     refreshEveryMs: REFRESH_EVERY_MS,
     clock,
     log,

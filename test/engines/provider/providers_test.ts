@@ -147,6 +147,7 @@ Deno.test("peers hear of a provider where it is lent, and not elsewhere", async 
     [
       ["openai/models/m", true, ["chat"]],
       ["openai/text-embedding-3", true, ["embedding"]],
+      ["openai/whisper-1", true, ["transcription"]],
     ],
   );
 });

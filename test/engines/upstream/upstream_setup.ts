@@ -31,6 +31,7 @@ export async function setUpUpstreams(
   where:
     | { readonly kind: UpstreamKind; readonly url: string }
     | Pick<UpstreamsOptions, "ports" | "ownPorts">,
+  more: Pick<UpstreamsOptions, "capabilities"> = {},
 ): Promise<UpstreamSetup> {
   const clock = new ManualClock();
   const log = new QuietLog();
@@ -40,6 +41,7 @@ export async function setUpUpstreams(
     ...("url" in where
       ? { named: [{ name: "up", ...where }], ownPorts: [] }
       : { named: null, ...where }),
+    ...more,
     takenIds: [],
     node,
     nodeName: "node-1",

@@ -36,11 +36,11 @@ const SCHEMA = z.looseObject({
   ).nullish(),
 });
 
-const ANSWER = z.object({
+const ANSWER = z.looseObject({
   text: z.string(),
   language: z.string().nullish(),
   duration: z.number().nullish(),
-  segments: z.array(z.object({
+  segments: z.array(z.looseObject({
     start: z.number(),
     end: z.number(),
     text: z.string(),
@@ -53,6 +53,7 @@ export const readTranscription: InferenceReader = (body, envelope) => {
   const { file, response_format } = checkFields(SCHEMA, body);
   if (file.size === 0) throw wrongField("file", "must not be empty");
   const format = response_format ?? "json";
+  const isTimed = format !== "json" && format !== "text";
   const asked: InferenceRequest = {
     ...envelope,
     capability: "transcription",
@@ -60,8 +61,16 @@ export const readTranscription: InferenceReader = (body, envelope) => {
     stream: false,
     includeUsage: false,
     body: {
-      ...engineBody(body, new Set(["source", "stream"])),
-      response_format: "verbose_json",
+      ...engineBody(
+        body,
+        new Set([
+          "source",
+          "stream",
+          ...(isTimed ? [] : ["timestamp_granularities"]),
+        ]),
+      ),
+      // Subtitles are written here; some models know no format with times.
+      response_format: isTimed ? "verbose_json" : "json",
     },
     // What listening takes grows with the sound; the router learns how fast.
     promptTokens: Math.ceil(file.size / BYTES_PER_TOKEN),
@@ -91,10 +100,9 @@ async function writeTranscript(
       { origin: "engine" },
     );
   }
-  const { text } = read.data;
+  const { text, usage } = read.data;
   const segments = read.data.segments ?? [];
   const duration = read.data.duration ?? null;
-  const language = read.data.language ?? null;
   const headers = answerHeaders(routed);
   headers.set("cache-control", "no-store");
   const respond = (contentType: string, content: string) => {
@@ -112,7 +120,10 @@ async function writeTranscript(
   };
   switch (format) {
     case "json":
-      return respond("application/json", JSON.stringify({ text }));
+      return respond(
+        "application/json",
+        JSON.stringify(usage === undefined ? { text } : { text, usage }),
+      );
     case "text":
       return respond("text/plain; charset=utf-8", `${text}\n`);
     case "srt":
@@ -122,7 +133,7 @@ async function writeTranscript(
     case "verbose_json":
       return respond(
         "application/json",
-        JSON.stringify(verbose(text, language, duration, segments)),
+        JSON.stringify(verbose(read.data, segments)),
       );
     default: {
       const never: never = format;
@@ -133,22 +144,15 @@ async function writeTranscript(
 
 /** Only what the engine told: no invented probabilities, no guessed language. */
 function verbose(
-  text: string,
-  language: string | null,
-  duration: number | null,
+  { language, duration, ...told }: z.infer<typeof ANSWER>,
   segments: readonly SpokenSegment[],
-): JsonObject {
+) {
   return {
     task: "transcribe",
-    ...(language === null ? {} : { language }),
-    ...(duration === null ? {} : { duration }),
-    text,
-    segments: segments.map(({ start, end, text }, id) => ({
-      id,
-      start,
-      end,
-      text,
-    })),
+    ...(typeof language === "string" ? { language } : {}),
+    ...(typeof duration === "number" ? { duration } : {}),
+    ...told,
+    segments: segments.map((segment, id) => ({ id, ...segment })),
   };
 }
 
