@@ -18,8 +18,9 @@ import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
 import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
+import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
-import { trackProcesses } from "./platform/mod.ts";
+import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
 
@@ -91,24 +92,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
   registerMachineMetrics(metrics, sensors);
 
-  const pulls = stack.use(
-    createPulls({
-      ...platform,
-      log: log.child("pull"),
-      http: new HubHttp({
-        clock,
-        ...config.hub,
-        fetch: (url, init) => fetch(url, init),
-      }),
-      store,
-      modelsDir: config.modelsDir,
-      listPath: `${config.dataDir}/pulls.json`,
-      pieceBytes: PIECE_BYTES,
-      freeDiskBytes: () => sensors.reading().diskFreeBytes,
-    }),
-  );
-  await pulls.resume();
-
   const engines = await openOwnEngines(stack, {
     ...options,
     self,
@@ -141,6 +124,13 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
 
   dispatcher.router = router;
+  const drain = await openDrain({
+    files,
+    dataDir: config.dataDir,
+    log,
+    router,
+    changed: () => joined.slot?.cluster?.announce?.(),
+  });
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -151,6 +141,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
+        drain,
         machine: sensors,
         models: {
           folder: config.modelsDir,
@@ -158,6 +149,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           refresh: () => store.refresh(),
           manifest: (model) => store.manifest(model),
           readChunk: (...place) => store.readChunk(...place),
+          noteOrigins: (...noted) => store.noteOrigins(...noted),
         },
         toolEnv: options.toolEnv ?? {},
       },
@@ -166,6 +158,27 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
   joined.slot = slot;
   await slot.start();
+
+  // After the cluster, whose members they ask first.
+  const pulls = stack.use(
+    createPulls({
+      ...platform,
+      log: log.child("pull"),
+      http: new HubHttp({
+        clock,
+        ...config.hub,
+        fetch: (url, init) => fetch(url, init),
+      }),
+      store,
+      allies: () => slot.cluster?.pullAllies?.() ?? null,
+      modelsDir: config.modelsDir,
+      listPath: `${config.dataDir}/pulls.json`,
+      pieceBytes: PIECE_BYTES,
+      freeDiskBytes: () => sensors.reading().diskFreeBytes,
+      explain: (error) => explainDenial(files, error, options.userId ?? null),
+    }),
+  );
+  await pulls.resume();
 
   const alone = (): MemberView => ({
     ...self,
@@ -204,6 +217,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,
+    drain,
     self,
   });
   const tls = await openApiIdentity(options, id);

@@ -34,7 +34,9 @@ export async function actAlone(
     case "invite":
     case "join":
     case "leave":
+    case "pause_copy":
     case "remove":
+    case "resume_copy":
       throw new Fault(
         "invalid_request",
         "This node is in no cluster; `covey invite` founds one, `covey join` or COVEY_CLUSTER_SECRET joins one",

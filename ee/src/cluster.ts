@@ -8,6 +8,7 @@ import {
   type JsonValue,
   type Log,
   type MemberView,
+  type PullAllies,
   type Secret,
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
@@ -141,6 +142,10 @@ class BackgroundCluster implements Cluster {
     return this.#running?.engines() ?? [];
   }
 
+  pullAllies(): PullAllies | null {
+    return this.#running?.copies.allies ?? null;
+  }
+
   members(): readonly MemberView[] {
     return this.#running?.members() ?? [{
       ...this.#host.node,
@@ -185,6 +190,8 @@ class BackgroundCluster implements Cluster {
       case "copy":
       case "copies":
       case "cancel_copy":
+      case "pause_copy":
+      case "resume_copy":
         return await this.#open().copies.act(action, body, signal);
       default:
         return action satisfies never;

@@ -71,6 +71,18 @@ export function createClusterRoutes(
       "cancel_copy",
       ({ id }) => ({ id }),
     ),
+    change(
+      "POST",
+      "/cluster/copies/{id}/pause",
+      "pause_copy",
+      ({ id }) => ({ id }),
+    ),
+    change(
+      "POST",
+      "/cluster/copies/{id}/resume",
+      "resume_copy",
+      ({ id }) => ({ id }),
+    ),
     look("copies"),
     look("doctor"),
     look("audit"),

@@ -62,7 +62,19 @@ export function createPullRoutes(
       checkContentType(request);
       const { id = "" } = params;
       if (await pulls.cancel(id)) return jsonResponse({ cancelled: id });
-      throw new Fault("not_found", `There is no pull "${id.slice(0, 80)}"`);
+      throw unknownPull(id);
+    }),
+    admin("POST", "/covey/pulls/{id}/pause", async ({ params, request }) => {
+      checkContentType(request);
+      const { id = "" } = params;
+      if (await pulls.pause(id)) return jsonResponse({ paused: id });
+      throw unknownPull(id);
+    }),
+    admin("POST", "/covey/pulls/{id}/resume", async ({ params, request }) => {
+      checkContentType(request);
+      const { id = "" } = params;
+      if (await pulls.unpause(id)) return jsonResponse({ resumed: id });
+      throw unknownPull(id);
     }),
   ];
 }
@@ -97,6 +109,10 @@ export async function watchPull(
   });
   const outcome = await pulls.pull(request, say, signal);
   return { status: "success", ...outcome };
+}
+
+function unknownPull(id: string): Fault {
+  return new Fault("not_found", `There is no pull "${id.slice(0, 80)}"`);
 }
 
 function requestOf(body: JsonObject): PullRequest {

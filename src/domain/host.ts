@@ -7,6 +7,7 @@ import type { Machine } from "./machine.ts";
 import type { MemberView } from "./member.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ModelShelf } from "./model.ts";
+import type { PullAllies } from "./pull_allies.ts";
 import type { Router } from "./router.ts";
 
 /**
@@ -51,7 +52,9 @@ export type ClusterAction =
   | "audit"
   | "copy"
   | "copies"
-  | "cancel_copy";
+  | "cancel_copy"
+  | "pause_copy"
+  | "resume_copy";
 
 /** What the cluster code hands back. */
 export interface Cluster extends AsyncDisposable {
@@ -61,6 +64,8 @@ export interface Cluster extends AsyncDisposable {
   engines(): readonly Engine[];
   /** All rows, self included. */
   members(): readonly MemberView[];
+  /** Members as pulls ask them first; null while there are none to ask. */
+  pullAllies?(): PullAllies | null;
   /**
    * Whether nothing keeps it open: this node has no secret and was never
    * admitted, or has left. It holds no socket and no timer then.

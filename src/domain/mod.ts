@@ -113,6 +113,13 @@ export type {
   PullView,
 } from "./model_pulls.ts";
 export type {
+  AllyProgress,
+  PullAllies,
+  PullLease,
+  PullTurn,
+  PullWant,
+} from "./pull_allies.ts";
+export type {
   EngineInputs,
   OfferInputs,
   PlacementInputs,

@@ -14,8 +14,15 @@ export interface PullView {
   readonly id: string;
   /** What is pulled, without the query of a URL. */
   readonly source: string;
-  /** What it is doing. */
-  readonly stage: "asking" | "downloading" | "verifying" | "publishing";
+  /** What it is doing; `waiting` is for a member that pulls the same, `copying` is from members. */
+  readonly stage:
+    | "asking"
+    | "waiting"
+    | "copying"
+    | "downloading"
+    | "verifying"
+    | "publishing"
+    | "paused";
   /** What it has so far. */
   readonly doneBytes: number;
   /** Null while it is not known. */
@@ -24,6 +31,8 @@ export interface PullView {
   readonly bytesPerSecond: number | null;
   /** Time left at that rate, in milliseconds. */
   readonly remainingMs: number | null;
+  /** Names of members that give the bytes, or are waited for; none where they come from the source. */
+  readonly from: readonly string[];
 }
 
 /** What a pull came to. */
@@ -34,6 +43,8 @@ export interface PullOutcome {
   readonly sizeBytes: number;
   /** Whether the bytes were compared with a digest that the source published. */
   readonly verified: boolean;
+  /** Names of members that gave the bytes; none where the source did, or it was here already. */
+  readonly from: readonly string[];
 }
 
 /** Models that are being fetched from a hub or a URL. */
@@ -52,12 +63,26 @@ export interface ModelPulls {
     tell: (view: PullView) => void,
     signal: AbortSignal,
   ): Promise<PullOutcome>;
-  /** Pulls that run, in the order in which they began. */
+  /** Pulls that run or are paused, in the order in which they began. */
   list(): readonly PullView[];
   /**
    * End a pull and remove what it has fetched.
    *
-   * @returns False where no such pull runs.
+   * @returns False where there is no such pull.
    */
   cancel(id: string): Promise<boolean>;
+  /**
+   * Stop a pull until it is resumed, also over restarts; what it has fetched
+   * stays. Whoever watches it is told by a fault.
+   *
+   * @returns False where there is no such pull.
+   */
+  pause(id: string): Promise<boolean>;
+  /**
+   * Go on with a pull that was paused.
+   *
+   * @returns False where there is no such pull.
+   * @throws {Fault} When too many pulls run.
+   */
+  unpause(id: string): Promise<boolean>;
 }

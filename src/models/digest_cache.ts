@@ -1,6 +1,7 @@
 import {
   CHUNK_BYTES,
   type FileDigest,
+  type FileOrigin,
   isJsonObject,
   type JsonValue,
 } from "../domain/mod.ts";
@@ -9,6 +10,8 @@ import { FileError, type Files } from "../platform/mod.ts";
 const DIGEST = /^[0-9a-f]{64}$/;
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
+/** A file of its own: it is known before a file is digested, and by others. */
+const ORIGIN = ".origin.json";
 
 /**
  * Digests of files, kept on disk under what tells a file's content apart
@@ -60,16 +63,70 @@ export class DigestCache {
     );
   }
 
-  /** Forget a digest. */
-  async remove(key: string): Promise<void> {
-    await this.#files.remove(await this.#pathOf(key));
+  /**
+   * Where a file was pulled from.
+   *
+   * @param key What tells the file apart.
+   * @returns Null where it is not known, or what is kept is not sound.
+   * @throws {FileError} When the cache can not be read.
+   */
+  async readOrigin(key: string): Promise<FileOrigin | null> {
+    try {
+      const text = await this.#files.readText(await this.#pathOf(key, ORIGIN));
+      return parseOrigin(text, key);
+    } catch (error) {
+      if (error instanceof FileError && error.problem === "missing") {
+        return null;
+      }
+      throw error;
+    }
   }
 
-  async #pathOf(key: string): Promise<string> {
+  /**
+   * Keep where a file was pulled from.
+   *
+   * @throws {FileError} When it can not be written.
+   */
+  async writeOrigin(key: string, origin: FileOrigin): Promise<void> {
+    await this.#files.makeFolder(this.#folder, FOLDER_MODE);
+    await this.#files.writeAtomic(
+      await this.#pathOf(key, ORIGIN),
+      JSON.stringify({ key, ...origin }),
+      FILE_MODE,
+    );
+  }
+
+  /** Forget a digest, and where the file is from. */
+  async remove(key: string): Promise<void> {
+    await this.#files.remove(await this.#pathOf(key));
+    await this.#files.remove(await this.#pathOf(key, ORIGIN));
+  }
+
+  async #pathOf(key: string, suffix = ".json"): Promise<string> {
     const bytes = new TextEncoder().encode(key);
     const digest = await crypto.subtle.digest("SHA-256", bytes);
-    return `${this.#folder}/${new Uint8Array(digest).toHex()}.json`;
+    return `${this.#folder}/${new Uint8Array(digest).toHex()}${suffix}`;
   }
+}
+
+function parseOrigin(text: string, key: string): FileOrigin | null {
+  let kept: JsonValue;
+  try {
+    kept = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+  if (!isJsonObject(kept) || kept["key"] !== key) return null;
+  const { etag, path, revision, sha256, source } = kept;
+  return typeof source === "string" && isTextOrNull(etag) &&
+      isTextOrNull(path) && isTextOrNull(revision) && isTextOrNull(sha256)
+    ? { source, path, revision, etag, sha256 }
+    : null;
+}
+
+function isTextOrNull(value: JsonValue | undefined): value is string | null {
+  return value === null || typeof value === "string";
 }
 
 function parse(text: string, key: string): FileDigest | null {

@@ -1,4 +1,4 @@
-import type { FileDigest, Log } from "../domain/mod.ts";
+import type { FileDigest, FileOrigin, Log } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
 import { DigestCache } from "./digest_cache.ts";
 import { digestFile } from "./digest_file.ts";
@@ -127,6 +127,24 @@ export class ModelDigests implements AsyncDisposable {
    */
   async keep(file: GgufFile, digest: FileDigest): Promise<void> {
     await this.#cache.write(fileKeyOf(file), digest);
+  }
+
+  /**
+   * Keep where a file was pulled from.
+   *
+   * @throws {FileError} When it can not be written.
+   */
+  async keepOrigin(file: GgufFile, origin: FileOrigin): Promise<void> {
+    await this.#cache.writeOrigin(fileKeyOf(file), origin);
+  }
+
+  /**
+   * Where a file was pulled from, or null where that is not known.
+   *
+   * @throws {FileError} When the cache can not be read.
+   */
+  async originOf(file: GgufFile): Promise<FileOrigin | null> {
+    return await this.#cache.readOrigin(fileKeyOf(file));
   }
 
   /** Resolves once nothing is left to digest. */

@@ -2,6 +2,7 @@ import {
   CHUNK_BYTES,
   Fault,
   type FileDigest,
+  type FileOrigin,
   type InvalidModel,
   type LocalModel,
   type Log,
@@ -59,9 +60,33 @@ export interface ModelStore
    * the next scan knows it at once.
    *
    * @param path Path from the models folder.
+   * @param origin Where it was pulled from, where it was.
    * @throws {FileError} When it can not be kept.
    */
-  adopt(path: string, digest: FileDigest): Promise<void>;
+  adopt(path: string, digest: FileDigest, origin?: FileOrigin): Promise<void>;
+  /**
+   * Digest a model that is offered here now, and not in the background.
+   *
+   * @param model Name it is offered under.
+   * @param signal Aborting it ends the work.
+   * @returns First part first.
+   * @throws {Fault} When there is no such model, or it can not be read.
+   */
+  digestNow(
+    model: string,
+    signal: AbortSignal,
+  ): Promise<readonly FileDigest[]>;
+  /**
+   * Keep where a model's files were pulled from first.
+   *
+   * @param model Name it is offered under.
+   * @param origins Of its files, first part first; null where it is not known.
+   * @throws {FileError} When it can not be kept.
+   */
+  noteOrigins(
+    model: string,
+    origins: readonly (FileOrigin | null)[],
+  ): Promise<void>;
   /** Resolves once every model found so far has its root, or can have none. */
   digested(): Promise<void>;
 }
@@ -120,10 +145,14 @@ class WatchedFolder implements ModelStore {
     if (offered === undefined || parts === undefined) return null;
     const digests = await this.#digests.recall(parts);
     if (digests === null) return null;
-    const files = digests.map((digest, at) => ({
-      name: baseOf(parts.files[at]?.path ?? ""),
-      ...digest,
-    }));
+    const files = await Promise.all(
+      parts.files.map(async (file, at) => {
+        const origin = await this.#digests.originOf(file);
+        const name = baseOf(file.path);
+        const digest = digests[at] ?? EMPTY;
+        return { name, ...digest, ...origin === null ? {} : { origin } };
+      }),
+    );
     return await makeManifest(offered, files);
   }
 
@@ -191,11 +220,46 @@ class WatchedFolder implements ModelStore {
     log.info("Removed a model", { model });
   }
 
-  async adopt(path: string, digest: FileDigest): Promise<void> {
+  async adopt(
+    path: string,
+    digest: FileDigest,
+    origin?: FileOrigin,
+  ): Promise<void> {
     const { files, modelsDir } = this.#options;
     const stat = await files.stat(`${modelsDir}/${path}`);
     const { identity, modifiedMs, sizeBytes } = stat;
-    await this.#digests.keep({ path, sizeBytes, modifiedMs, identity }, digest);
+    const file = { path, sizeBytes, modifiedMs, identity };
+    await this.#digests.keep(file, digest);
+    if (origin !== undefined) await this.#digests.keepOrigin(file, origin);
+  }
+
+  async digestNow(
+    model: string,
+    signal: AbortSignal,
+  ): Promise<readonly FileDigest[]> {
+    const { files } = this.#partsOf(model);
+    const digests: FileDigest[] = [];
+    try {
+      for (const file of files) {
+        const digest = await this.#digests.digest(file, signal);
+        await this.#digests.keep(file, digest);
+        digests.push(digest);
+      }
+    } catch (error) {
+      throw storageFault(error, `verify the model ${JSON.stringify(model)}`);
+    }
+    await this.refresh();
+    return digests;
+  }
+
+  async noteOrigins(
+    model: string,
+    origins: readonly (FileOrigin | null)[],
+  ): Promise<void> {
+    for (const [at, file] of this.#partsOf(model).files.entries()) {
+      const origin = origins[at] ?? null;
+      if (origin !== null) await this.#digests.keepOrigin(file, origin);
+    }
   }
 
   async digested(): Promise<void> {
@@ -354,6 +418,9 @@ class WatchedFolder implements ModelStore {
     this.#options.log.warn("Failed to scan the models folder", { reason });
   }
 }
+
+/** Never met: digests are recalled for every file or for none. */
+const EMPTY: FileDigest = { sizeBytes: 0, sha256: "", chunks: [] };
 
 /** Never met in practice: every grouped file was inspected in the same scan. */
 const UNSEEN: Inspection = {

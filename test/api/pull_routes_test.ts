@@ -16,6 +16,7 @@ const VIEW: PullView = {
   totalBytes: 2,
   bytesPerSecond: 1,
   remainingMs: 1_000,
+  from: [],
 };
 
 function pullsUnderTest() {
@@ -30,10 +31,17 @@ function pullsUnderTest() {
       tell(VIEW);
       tell({ ...VIEW, doneBytes: 2 });
       tell({ ...VIEW, stage: "verifying" });
-      return Promise.resolve({ model: "m", sizeBytes: 2, verified: true });
+      return Promise.resolve({
+        model: "m",
+        sizeBytes: 2,
+        verified: true,
+        from: [],
+      });
     },
     list: () => [VIEW],
     cancel: (id) => Promise.resolve(id === VIEW.id),
+    pause: (id) => Promise.resolve(id === VIEW.id),
+    unpause: (id) => Promise.resolve(id === VIEW.id),
   };
   const { api } = apiUnderTest({ pulls });
   const send = (
@@ -67,7 +75,7 @@ Deno.test("a pull tells its stages line by line and ends in its outcome", async 
   assert.deepEqual(lines.map((line) => JSON.parse(line)), [
     { status: "downloading", ...VIEW },
     { status: "verifying", ...VIEW, stage: "verifying" },
-    { status: "success", model: "m", sizeBytes: 2, verified: true },
+    { status: "success", model: "m", sizeBytes: 2, verified: true, from: [] },
   ]);
   assert.deepEqual(asked, [
     { source: "org/repo", revision: "v1", maxBytesPerSecond: 5_000 },
@@ -86,9 +94,16 @@ Deno.test("pulls are listed and cancelled by who may, and bad bodies are refused
   });
   const done = await send("DELETE", "/covey/pulls/0123");
   assert.deepEqual(await done.json(), { cancelled: "0123" });
+  const paused = await send("POST", "/covey/pulls/0123/pause", {});
+  assert.deepEqual(await paused.json(), { paused: "0123" });
+  const resumed = await send("POST", "/covey/pulls/0123/resume", {});
+  assert.deepEqual(await resumed.json(), { resumed: "0123" });
   for (
     const [method, path, body, status, from] of [
       ["DELETE", "/covey/pulls/9", undefined, 404, LOOPBACK],
+      ["POST", "/covey/pulls/9/pause", {}, 404, LOOPBACK],
+      ["POST", "/covey/pulls/9/resume", {}, 404, LOOPBACK],
+      ["POST", "/covey/pulls/0123/pause", {}, 401, LAN],
       ["POST", "/covey/pulls", {}, 400, LOOPBACK],
       ["POST", "/covey/pulls", { source: 1 }, 400, LOOPBACK],
       ["POST", "/covey/pulls", { source: "a/b", revision: 1 }, 400, LOOPBACK],

@@ -110,6 +110,7 @@ Deno.test("pull fetches the asked quantisation in ranges, checks it and offers i
     model: "m-Q4_K_M",
     sizeBytes: bytes.length,
     verified: true,
+    from: [],
   });
   assert.deepEqual([...stages], [
     "asking",
@@ -145,7 +146,11 @@ Deno.test("pull takes a split model whole (GGF-01), and says what there is when 
   assert.equal(outcome.sizeBytes, model(1).length + model(2).length);
   assert.deepEqual(
     (await node.files.list("/models/org/repo")).map(({ name }) => name),
-    ["b-Q6_K-00001-of-00002.gguf", "b-Q6_K-00002-of-00002.gguf"],
+    [
+      "b-Q6_K-00001-of-00002.gguf",
+      "b-Q6_K-00002-of-00002.gguf",
+      "mmproj-F16.gguf",
+    ],
   );
 });
 

@@ -2,6 +2,8 @@ import { FileError, type Files } from "@covey/core/platform";
 
 /** Where models arrive; hidden in the models folder: on its file system, and passed over by its scan. */
 export const PARTS_FOLDER = ".copies";
+/** What came of a copy is kept that long after the last of it did. */
+const STALE_MS = 7 * 24 * 3_600_000;
 
 /** Roots of copies that were begun here and are not done. */
 export async function begunCopies(
@@ -16,4 +18,33 @@ export async function begunCopies(
     if (error instanceof FileError && error.problem === "missing") return [];
     throw error;
   }
+}
+
+/**
+ * Whether nothing has come of a copy for a week: who began it has forgotten it.
+ *
+ * @param files The file system.
+ * @param modelsDir The models folder.
+ * @param root Root of the model.
+ * @param nowMs Wall-clock time.
+ * @throws {FileError} When it can not be told.
+ */
+export async function isForgotten(
+  files: Files,
+  modelsDir: string,
+  root: string,
+  nowMs: number,
+): Promise<boolean> {
+  const folder = `${modelsDir}/${PARTS_FOLDER}/${root}`;
+  const names = (await files.list(folder)).filter(({ kind }) => kind === "file")
+    .map(({ name }) => name);
+  // Each start writes the others anew.
+  const parts = names.filter((name) => name.endsWith(".part"));
+  let newestMs = 0;
+  for (const name of parts.length > 0 ? parts : names) {
+    const { modifiedMs } = await files.stat(`${folder}/${name}`);
+    if (modifiedMs === null) return false;
+    newestMs = Math.max(newestMs, modifiedMs);
+  }
+  return nowMs - newestMs >= STALE_MS;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { JsonObject, JsonValue } from "@covey/core/domain";
+import type { JsonObject, JsonValue, PullAllies } from "@covey/core/domain";
 import { begunCopies } from "./begun_copies.ts";
 import type { CopiesOptions, CopyAction } from "./copies_options.ts";
 import type { CopyService } from "./copy_service.ts";
@@ -34,7 +34,19 @@ export class ClusterCopies implements AsyncDisposable {
   /** Whether a path of the link is one of copies. */
   owns(path: string): boolean {
     return path.startsWith("/covey/1/models/") ||
-      path.startsWith("/covey/1/copies");
+      path.startsWith("/covey/1/copies") || path === "/covey/1/pulls";
+  }
+
+  /** Members as pulls ask them first. */
+  get allies(): PullAllies {
+    return {
+      turn: async (want, tell, signal) => {
+        const { turns } = await this.#open();
+        return turns === null
+          ? { kind: "fetch", lease: { tell() {}, [Symbol.dispose]() {} } }
+          : await turns.turn(want, tell, signal);
+      },
+    };
   }
 
   /** Answer a member. */

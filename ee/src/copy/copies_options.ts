@@ -12,4 +12,9 @@ export interface CopiesOptions {
 }
 
 /** What an operator asks of copies. */
-export type CopyAction = "copy" | "copies" | "cancel_copy";
+export type CopyAction =
+  | "copy"
+  | "copies"
+  | "cancel_copy"
+  | "pause_copy"
+  | "resume_copy";

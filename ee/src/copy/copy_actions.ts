@@ -7,7 +7,12 @@ import {
 } from "@covey/core/domain";
 import { z } from "zod";
 import type { Peer } from "../membership/peer.ts";
-import { askCopy, cancelCopy, listCopies } from "./copy_calls.ts";
+import {
+  askCopy,
+  changeCopy,
+  type CopyChange,
+  listCopies,
+} from "./copy_calls.ts";
 import type { CopiesOptions } from "./copies_options.ts";
 import type { CopyDesk } from "./copy_desk.ts";
 import { CopyError, NotHeldError } from "./copy_error.ts";
@@ -106,11 +111,12 @@ export async function list(
 }
 
 /**
- * Cancel a copy, on whichever member it is.
+ * Cancel, pause or resume a copy, on whichever member it is.
  *
  * @throws {Fault} When no member that answers has it.
  */
-export async function cancel(
+export async function change(
+  what: CopyChange,
   body: JsonObject,
   means: CopyMeans,
   signal: AbortSignal,
@@ -123,11 +129,11 @@ export async function cancel(
     });
   }
   const { id } = parsed.data;
-  const own = desk?.cancel(id);
+  const own = desk === null ? undefined : await changeHere(desk, what, id);
   if (own !== undefined) return { copies: [viewJson(own)] };
   const answers = await Promise.all(
     peers.list().map(({ channel, monitor, row }) =>
-      cancelCopy(channel, id, { node: row.id, nodeName: monitor.name }, {
+      changeCopy(channel, id, what, { node: row.id, nodeName: monitor.name }, {
         clock,
         signal,
       }).catch(() => {
@@ -144,6 +150,23 @@ export async function cancel(
       JSON.stringify(id)
     }; \`covey copies\` lists them`,
   );
+}
+
+async function changeHere(
+  desk: CopyDesk,
+  what: CopyChange,
+  id: string,
+): Promise<CopyView | undefined> {
+  switch (what) {
+    case "cancel":
+      return desk.cancel(id);
+    case "pause":
+      return await desk.pause(id);
+    case "resume":
+      return desk.resumeOne(id);
+    default:
+      return what satisfies never;
+  }
 }
 
 async function startAt(

@@ -16,7 +16,7 @@ import {
 } from "./copy_view.ts";
 import { formatModelPath } from "./model_path.ts";
 
-/** Where copies of a member are asked for, listed and cancelled on the link. */
+/** Where copies of a member are asked for, listed and changed on the link. */
 export const COPIES_PATH = "/covey/1/copies";
 const CALL_LIMIT_MS = 2000;
 const MANIFEST_LIMIT_MS = 15_000;
@@ -27,7 +27,8 @@ export interface CallMeans {
   readonly signal: AbortSignal;
 }
 
-interface Call {
+/** A request on the link whose answer is small. */
+export interface Call {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly body?: string;
@@ -118,27 +119,38 @@ export async function listCopies(
   return parseCopies(bytes, of);
 }
 
+/** What can be done about a copy. */
+export type CopyChange = "cancel" | "pause" | "resume";
+
 /**
- * Cancel a copy of a member.
+ * Cancel, pause or resume a copy of a member.
  *
  * @throws {NotHeldError} When it has none of that id. Else as `fetchManifest`.
  */
-export async function cancelCopy(
+export async function changeCopy(
   channel: MemberChannel,
   id: string,
+  change: CopyChange,
   of: { readonly node: NodeId; readonly nodeName: string },
   means: CallMeans,
 ): Promise<readonly CopyView[]> {
   const bytes = await call(channel, {
     method: "POST",
-    path: `${COPIES_PATH}/${encodeURIComponent(id)}/cancel`,
+    path: `${COPIES_PATH}/${encodeURIComponent(id)}/${change}`,
     limitBytes: COPIES_LIMIT_BYTES,
     limitMs: CALL_LIMIT_MS,
   }, means);
   return parseCopies(bytes, of);
 }
 
-async function call(
+/**
+ * Ask a member something.
+ *
+ * @returns The answer's body.
+ * @throws {NotHeldError} When it answers that it has no such thing.
+ * @throws {LinkError} When the link fails, or it answers anything else.
+ */
+export async function call(
   channel: MemberChannel,
   { body, limitBytes, limitMs, method, path }: Call,
   { clock, signal }: CallMeans,

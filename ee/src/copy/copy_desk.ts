@@ -1,9 +1,10 @@
 import type { NodeId } from "@covey/core/domain";
-import { begunCopies } from "./begun_copies.ts";
-import { CopyError } from "./copy_error.ts";
+import { begunCopies, isForgotten } from "./begun_copies.ts";
+import { CopyError, CopyPaused } from "./copy_error.ts";
 import { CopyJob, type JobMeans } from "./copy_job.ts";
 import type { CopyAsk, CopyView } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
+import { readKeptAsk } from "./kept_ask.ts";
 import { PartStore } from "./part_store.ts";
 
 /** Copies that run at once; more would only share the same link and disk. */
@@ -19,8 +20,11 @@ export interface DeskOptions extends Omit<JobMeans, "inTurn"> {
 
 interface Entry {
   readonly id: string;
-  readonly job: CopyJob;
-  readonly life: AbortController;
+  /** Another one after a pause. */
+  job: CopyJob;
+  life: AbortController;
+  /** Ends with what is done for it now. */
+  work: Promise<void>;
 }
 
 /** The copies that this node receives. One writer of the folder where they arrive. */
@@ -38,8 +42,23 @@ export class CopyDesk implements AsyncDisposable {
 
   /** Go on with what an earlier start of this node began. */
   async resume(): Promise<void> {
-    const { files, log, shelf } = this.#options;
+    const { clock, files, log, shelf } = this.#options;
     for (const root of await begunCopies(files, shelf.folder)) {
+      const kept = await readKeptAsk(files, shelf.folder, root);
+      if (kept?.paused === true) {
+        await this.#add({ root, ...kept }).job.pause();
+        continue;
+      }
+      if (await isForgotten(files, shelf.folder, root, clock.now())) {
+        await PartStore.remove(files, shelf.folder, root);
+        log.info(
+          "Removed what came of a copy that nobody went on with for a week",
+          {
+            model: kept?.model ?? root,
+          },
+        );
+        continue;
+      }
       const manifest = await PartStore.manifestOf(files, shelf.folder, root);
       if (manifest === null) {
         await PartStore.remove(files, shelf.folder, root);
@@ -47,12 +66,13 @@ export class CopyDesk implements AsyncDisposable {
       }
       const { model } = manifest;
       log.info("A copy goes on where it was left", { model });
-      this.start({ root, model, bytesPerSecond: null });
+      const bytesPerSecond = kept?.bytesPerSecond ?? null;
+      this.start({ root, model: kept?.model ?? model, bytesPerSecond });
     }
   }
 
   /**
-   * Begin a copy; the same one where it is under way already.
+   * Begin a copy; the same one where it is under way or paused already.
    *
    * @throws {CopyError} When too many wait.
    */
@@ -60,7 +80,7 @@ export class CopyDesk implements AsyncDisposable {
     const same = [...this.#entries.values()].find(({ job }) =>
       job.ask.root === ask.root && !job.hasEnded
     );
-    if (same !== undefined) return this.#view(same);
+    if (same !== undefined) return this.resumeOne(same.id) ?? this.#view(same);
     const waiting = [...this.#entries.values()].filter(({ job }) =>
       job.state === "queued"
     );
@@ -69,19 +89,15 @@ export class CopyDesk implements AsyncDisposable {
         `${MOST_WAITING} copies wait on this node already; try again later`,
       );
     }
-    const { entropy } = this.#options;
-    const entry: Entry = {
-      id: entropy.uuid(),
-      life: new AbortController(),
-      job: new CopyJob(ask, {
-        ...this.#options,
-        inTurn: (act) => this.#inTurn(act),
-      }),
-    };
-    this.#entries.set(entry.id, entry);
-    this.#forgetOld();
+    const entry = this.#add(ask);
     this.#next();
     return this.#view(entry);
+  }
+
+  /** One of them, or undefined where there is none of that id. */
+  find(id: string): CopyView | undefined {
+    const entry = this.#entries.get(id);
+    return entry === undefined ? undefined : this.#view(entry);
   }
 
   /** All that are known, in the order in which they were asked for. */
@@ -98,13 +114,55 @@ export class CopyDesk implements AsyncDisposable {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     if (!entry.job.hasEnded) {
-      entry.job.cancelQueued();
+      const { files, log, shelf } = this.#options;
+      const { root } = entry.job.ask;
+      if (entry.job.cancelQueued()) {
+        const removing = PartStore.remove(files, shelf.folder, root);
+        this.#work(
+          entry,
+          removing.catch((failure) =>
+            log.warn("Failed to remove what had come of a copy", {
+              reason: failure instanceof Error ? failure.message : "It failed",
+            })
+          ),
+        );
+      }
       entry.life.abort(new CopyError("The copy was cancelled"));
     }
     return {
       ...this.#view(entry),
       state: entry.job.hasEnded ? entry.job.state : "cancelled",
     };
+  }
+
+  /**
+   * Stop a copy until it is resumed, also over restarts; what came stays.
+   *
+   * @returns Undefined where there is none of that id.
+   */
+  async pause(id: string): Promise<CopyView | undefined> {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
+    const { job, life } = entry;
+    if (job.hasEnded || job.state === "paused") return this.#view(entry);
+    if (this.#begun.has(job)) life.abort(new CopyPaused());
+    else this.#work(entry, job.pause());
+    await entry.work;
+    return this.#view(entry);
+  }
+
+  /**
+   * Go on with a copy that was paused.
+   *
+   * @returns Undefined where there is none of that id.
+   */
+  resumeOne(id: string): CopyView | undefined {
+    const entry = this.#entries.get(id);
+    if (entry?.job.state !== "paused") return this.find(id);
+    entry.life = new AbortController();
+    entry.job = this.#jobFor(entry.job.ask);
+    this.#next();
+    return this.#view(entry);
   }
 
   /** What of a root has come here. */
@@ -124,6 +182,35 @@ export class CopyDesk implements AsyncDisposable {
     await Promise.all(this.#running);
   }
 
+  #add(ask: CopyAsk): Entry {
+    const entry: Entry = {
+      id: this.#options.entropy.uuid(),
+      life: new AbortController(),
+      job: this.#jobFor(ask),
+      work: Promise.resolve(),
+    };
+    this.#entries.set(entry.id, entry);
+    this.#forgetOld();
+    return entry;
+  }
+
+  #jobFor(ask: CopyAsk): CopyJob {
+    return new CopyJob(ask, {
+      ...this.#options,
+      inTurn: (act) => this.#inTurn(act),
+    });
+  }
+
+  /** Do something for a copy; the end of the desk waits for it, and others may have the place then. */
+  #work(entry: Entry, work: Promise<void>): void {
+    const running = work.finally(() => {
+      this.#running.delete(running);
+      this.#next();
+    });
+    entry.work = running;
+    this.#running.add(running);
+  }
+
   #next(): void {
     if (this.#isClosed || this.#running.size >= MOST_RUNNING) return;
     const entry = [...this.#entries.values()].find(({ job, life }) =>
@@ -131,11 +218,7 @@ export class CopyDesk implements AsyncDisposable {
     );
     if (entry === undefined) return;
     this.#begun.add(entry.job);
-    const running = entry.job.run(entry.life.signal).finally(() => {
-      this.#running.delete(running);
-      this.#next();
-    });
-    this.#running.add(running);
+    this.#work(entry, entry.job.run(entry.life.signal));
     this.#next();
   }
 

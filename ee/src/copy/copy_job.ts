@@ -10,12 +10,13 @@ import type { LinkCredentials } from "../link/dial.ts";
 import type { MemberChannel } from "../link/member_channel.ts";
 import type { Chunk } from "./chunk_plan.ts";
 import { fetchHeld, fetchManifest } from "./copy_calls.ts";
-import { CopyError, NotHeldError } from "./copy_error.ts";
+import { CopyError, CopyPaused, NotHeldError } from "./copy_error.ts";
 import { CopyPace } from "./copy_pace.ts";
 import type { CopyAsk, CopyState } from "./copy_view.ts";
 import { checkRoom } from "./disk_gate.ts";
 import { Gather } from "./gather.ts";
 import type { Holding } from "./holding.ts";
+import { writeKeptAsk } from "./kept_ask.ts";
 import { MemberSource } from "./member_source.ts";
 import { checkModelName } from "./model_file_names.ts";
 import { PartStore } from "./part_store.ts";
@@ -59,6 +60,8 @@ export class CopyJob {
   #manifest: ModelManifest | null = null;
   #parts: PartStore | null = null;
   #gather: Gather | null = null;
+  /** Names of all members that were used. */
+  readonly #used = new Set<string>();
   #published: readonly string[] | null = null;
   #doneBytes = 0;
   #rate = 0;
@@ -95,7 +98,7 @@ export class CopyJob {
       doneBytes: this.#doneBytes,
       totalBytes: sizeOf(this.#manifest),
       bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate),
-      sources: this.#gather?.sources ?? [],
+      sources: this.hasEnded ? [...this.#used] : this.#gather?.sources ?? [],
       message: this.#message,
     };
   }
@@ -125,7 +128,7 @@ export class CopyJob {
   /**
    * Do it. Never rejects: how it went is its state.
    *
-   * @param signal Aborting it with a `CopyError` cancels, with anything else only stops: what came stays.
+   * @param signal Aborting it with a `CopyError` cancels, with `CopyPaused` pauses, with anything else only stops: what came stays.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, files, log, shelf } = this.#means;
@@ -148,6 +151,10 @@ export class CopyJob {
         );
         return;
       }
+      if (signal.aborted && signal.reason instanceof CopyPaused) {
+        await this.pause();
+        return;
+      }
       this.#state = "failed";
       this.#message = signal.aborted
         ? "The node stopped; it goes on with its next start"
@@ -161,20 +168,46 @@ export class CopyJob {
     }
   }
 
-  /** Note that it will not even begin. */
-  cancelQueued(): void {
-    if (this.#state === "queued") this.#state = "cancelled";
+  /**
+   * Note that it will not even begin, or not go on.
+   *
+   * @returns False where it runs.
+   */
+  cancelQueued(): boolean {
+    if (this.#state !== "queued" && this.#state !== "paused") return false;
+    this.#state = "cancelled";
+    return true;
+  }
+
+  /** Note that it waits for an operator, so that a restart knows it too. */
+  async pause(): Promise<void> {
+    const { files, log, shelf } = this.#means;
+    const { bytesPerSecond, model, root } = this.ask;
+    this.#state = "paused";
+    this.#message = null;
+    try {
+      const kept = { model, bytesPerSecond, paused: true };
+      await writeKeptAsk(files, shelf.folder, root, kept);
+    } catch (error) {
+      log.warn(
+        "Failed to note that a copy is paused: a restart goes on with it",
+        {
+          model,
+          reason: reasonOf(error),
+        },
+      );
+    }
   }
 
   async #copy(signal: AbortSignal): Promise<void> {
     const { files, machine, shelf } = this.#means;
-    const { model, root } = this.ask;
+    const { bytesPerSecond, model, root } = this.ask;
     const here = withRoot(shelf, root);
     if (here !== undefined) {
       this.#model = here.name;
       this.#message = `It is here already, as "${here.name}"`;
       this.#doneBytes = here.sizeBytes;
-      return;
+      return await PartStore.remove(files, shelf.folder, root);
     }
     checkModelName(model);
     const known = await PartStore.manifestOf(files, shelf.folder, root);
@@ -189,6 +222,11 @@ export class CopyJob {
       this.#manifest,
       signal,
     );
+    await writeKeptAsk(files, shelf.folder, root, {
+      model,
+      bytesPerSecond,
+      paused: false,
+    });
     this.#doneBytes = sizeHeld(parts);
     checkRoom(
       sizeOf(this.#manifest) - this.#doneBytes,
@@ -292,6 +330,7 @@ export class CopyJob {
               sources.set(name, source);
               source.learn(held);
               gather.offer(source);
+              this.#used.add(name);
             } catch (error) {
               // One that does not answer in time may still be sending.
               if (!(error instanceof NotHeldError)) return;
@@ -337,6 +376,23 @@ export class CopyJob {
     this.#published = await parts.publish(shelf.folder, this.#model);
     if (manifest !== null) this.#manifest = { ...manifest, model: this.#model };
     await shelf.refresh();
+    await this.#noteOrigins();
+  }
+
+  /** What is known of where the weights are from is passed on; without it they are as good. */
+  async #noteOrigins(): Promise<void> {
+    const { log, shelf } = this.#means;
+    const origins = (this.#manifest?.files ?? []).map(({ origin }) =>
+      origin ?? null
+    );
+    try {
+      await shelf.noteOrigins?.(this.#model, origins);
+    } catch (error) {
+      log.debug("Failed to keep where a copied model is from", {
+        model: this.#model,
+        reason: reasonOf(error),
+      });
+    }
   }
 
   async #read(

@@ -9,7 +9,7 @@ import {
 import { readBody } from "../link/read_body.ts";
 import { WireError } from "../link/wire_error.ts";
 import type { CopiesOptions, CopyAction } from "./copies_options.ts";
-import { cancel, list, startCopies } from "./copy_actions.ts";
+import { change, list, startCopies } from "./copy_actions.ts";
 import { COPIES_PATH } from "./copy_calls.ts";
 import { CopyDesk } from "./copy_desk.ts";
 import { CopyError } from "./copy_error.ts";
@@ -18,12 +18,16 @@ import { CopyPace } from "./copy_pace.ts";
 import { parseCopyAsk } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
 import { ModelSender } from "./model_sender.ts";
+import { parseQuestion, PULLS_PATH } from "./pull_call.ts";
+import { PullTurns } from "./pull_turns.ts";
 
-const ASK_LIMITS = { maxBytes: 4096, limitMs: 5000 };
+const ASK_LIMITS = { maxBytes: 128 * 1024, limitMs: 5000 };
 
 /** Both ends of copying on this node: what it receives, and what it sends. */
 export class CopyService implements AsyncDisposable {
   readonly desk: CopyDesk | null;
+  /** What pulls ask first; null where this node keeps no models. */
+  readonly turns: PullTurns | null;
   readonly #options: CopiesOptions;
   readonly #sender: ModelSender;
   readonly #life = new AbortController();
@@ -49,6 +53,16 @@ export class CopyService implements AsyncDisposable {
       isBusy,
       self: { node: node.id, nodeName: node.name },
     });
+    this.turns = models === undefined || this.desk === null
+      ? null
+      : new PullTurns({
+        self: { node: node.id, nodeName: node.name },
+        shelf: models,
+        desk: this.desk,
+        clock,
+        peers: () => options.peers.list(),
+        life: this.#life.signal,
+      });
     this.#sender = new ModelSender({
       find: (root) => this.#find(root),
       pace: new CopyPace({ clock, isBusy, bytesPerSecond: null }),
@@ -75,7 +89,11 @@ export class CopyService implements AsyncDisposable {
       case "copies":
         return await list(means, signal);
       case "cancel_copy":
-        return await cancel(body, means, signal);
+        return await change("cancel", body, means, signal);
+      case "pause_copy":
+        return await change("pause", body, means, signal);
+      case "resume_copy":
+        return await change("resume", body, means, signal);
       default:
         return action satisfies never;
     }
@@ -88,6 +106,9 @@ export class CopyService implements AsyncDisposable {
     response: ServerResponse,
   ): Promise<void> {
     const { method } = request;
+    if (path === PULLS_PATH && method === "POST") {
+      return await this.#answerPull(request, response);
+    }
     if (!path.startsWith(COPIES_PATH)) {
       return method === "GET"
         ? await this.#sender.answer(path, request, response)
@@ -99,9 +120,14 @@ export class CopyService implements AsyncDisposable {
     if (method === "GET" && rest === "") {
       return reply(response, 200, { copies: desk.list() });
     }
-    const [, id] = /^\/([0-9a-f-]{36})\/cancel$/.exec(rest) ?? [];
+    const [, id, asked] =
+      /^\/([0-9a-f-]{36})\/(cancel|pause|resume)$/.exec(rest) ?? [];
     if (method === "POST" && id !== undefined) {
-      const view = desk.cancel(id);
+      const view = asked === "cancel"
+        ? desk.cancel(id)
+        : asked === "pause"
+        ? await desk.pause(id)
+        : desk.resumeOne(id);
       return view === undefined
         ? reply(response, 404, "There is no such copy")
         : reply(response, 200, { copies: [view] });
@@ -125,6 +151,24 @@ export class CopyService implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
     await this.desk?.[Symbol.asyncDispose]();
+  }
+
+  async #answerPull(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { turns } = this;
+    if (turns === null) return reply(response, 404, "No models are kept here");
+    const { clock } = this.#options.platform;
+    const body = await readBody(request, ASK_LIMITS, clock);
+    if (body.kind !== "body") return reply(response, 400, "No body came");
+    try {
+      const standing = await turns.answer(parseQuestion(body.bytes));
+      reply(response, 200, standing);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      reply(response, 400, error.message);
+    }
   }
 
   #isBusy(): boolean {

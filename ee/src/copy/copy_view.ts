@@ -9,13 +9,15 @@ const MOST_COPIES = 200;
 
 /**
  * Where a copy stands: `queued` others come first, `checking` what came before
- * is read again, `waiting` no member that has it answers, `copying` chunks come.
+ * is read again, `waiting` no member that has it answers, `copying` chunks come,
+ * `paused` an operator stopped it for now.
  */
 export type CopyState =
   | "queued"
   | "checking"
   | "waiting"
   | "copying"
+  | "paused"
   | "done"
   | "failed"
   | "cancelled";
@@ -35,7 +37,7 @@ export interface CopyView {
   readonly totalBytes: number;
   /** Over the last seconds. */
   readonly bytesPerSecond: number;
-  /** Names of members that give chunks now. */
+  /** Names of members that give chunks now, or gave them once it has ended. */
   readonly sources: readonly string[];
   /** What to know of it, or null. */
   readonly message: string | null;
@@ -55,6 +57,7 @@ const state = z.enum([
   "checking",
   "waiting",
   "copying",
+  "paused",
   "done",
   "failed",
   "cancelled",

@@ -104,6 +104,12 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "DELETE /cluster/copies/{id}": {
     summary: "Cancel a copy, on whichever member it is",
   },
+  "POST /cluster/copies/{id}/pause": {
+    summary: "Stop a copy until it is resumed; what came stays",
+  },
+  "POST /cluster/copies/{id}/resume": {
+    summary: "Go on with a copy that was paused",
+  },
   "GET /covey/decisions/{id}": { summary: "Explain where an answer came from" },
   "GET /openapi.json": { summary: "This description" },
   "GET /openapi": { summary: "This description, as a page" },

@@ -1,5 +1,5 @@
 import { Fault } from "../../domain/mod.ts";
-import { groupModelFiles } from "../model_files.ts";
+import { baseOf, groupModelFiles } from "../model_files.ts";
 import type { HubFile } from "./hub_listing.ts";
 
 /** What is taken where nothing was asked for: the best of what fits most machines first. */
@@ -55,6 +55,26 @@ export function chooseFiles(
     "not_found",
     `The repository has no ${JSON.stringify(wanted)}; it has ${list}`,
   );
+}
+
+/** What every machine that can use vision parts computes with first. */
+const PROJECTORS: readonly string[] = ["F16", "FP16", "BF16", "Q8_0", "F32"];
+
+/**
+ * The vision part that goes with a repository's models, whichever of them is
+ * chosen; null where there is none.
+ *
+ * @param files The repository's GGUF files.
+ */
+export function chooseProjector(files: readonly HubFile[]): HubFile | null {
+  const parts = files.filter(({ path }) => /mmproj/i.test(baseOf(path)));
+  const placeOf = ({ path }: HubFile) => {
+    const place = PROJECTORS.indexOf(labelOf(baseOf(path).slice(0, -5)) ?? "");
+    return place < 0 ? PROJECTORS.length : place;
+  };
+  return parts.toSorted((a, b) =>
+    placeOf(a) - placeOf(b) || a.sizeBytes - b.sizeBytes
+  )[0] ?? null;
 }
 
 function choicesOf(files: readonly HubFile[]): Choice[] {

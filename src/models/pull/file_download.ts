@@ -40,6 +40,8 @@ export interface DownloadPorts {
 /** What was found out about the source's file. */
 export interface Fetched {
   readonly sha256: string | null;
+  /** Strong ETag, or null. */
+  readonly etag: string | null;
 }
 
 /** The source's bytes are others than those that were begun with. */
@@ -80,6 +82,24 @@ export async function downloadFile(
   throw new Fault("hub_failed", "The file changes while it is fetched");
 }
 
+/**
+ * Find out what tells a file's bytes apart from others, without fetching them.
+ *
+ * @param ports What it needs.
+ * @param remote The file.
+ * @param signal Aborting it ends the question.
+ * @throws {Fault} `hub_failed` or `not_found` when the source does not answer for it.
+ */
+export async function lookAtFile(
+  ports: DownloadPorts,
+  remote: RemoteFile,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const run = new FileDownload(ports, remote, "", () => {}, signal);
+  const { etag, sha256 } = await run.look();
+  return { etag, sha256 };
+}
+
 /** One pass over a file, from what is here to its end. */
 class FileDownload {
   readonly #ports: DownloadPorts;
@@ -110,24 +130,25 @@ class FileDownload {
     const expected = this.#remote.sha256;
     if (kept !== null && isWhole(kept) && expected === kept.sha256) {
       // Its digest tells whether it is right: there is nothing to ask for.
-      if (expected !== null) return { sha256: expected };
+      if (expected !== null) return { sha256: expected, etag: kept.etag };
     }
-    const found = await this.#look();
+    const found = await this.look();
+    const { etag, sha256 } = found;
     if (found.state === null) {
       await dropPart(files, this.#part);
       await this.#whole();
-      return { sha256: found.sha256 };
+      return { sha256, etag };
     }
     let { state } = found;
     if (kept !== null && isSameSource(kept, state)) {
       state = { ...state, pieceBytes: kept.pieceBytes, done: kept.done };
     } else await dropPart(files, this.#part);
     await this.#pieces(state);
-    return { sha256: found.sha256 };
+    return { sha256, etag };
   }
 
   /** Ask for one byte: it tells size, validator, and whether ranges are known. */
-  #look(): Promise<{ state: PartState | null; sha256: string | null }> {
+  look(): Promise<Fetched & { readonly state: PartState | null }> {
     return retry(this.#ports, async () => {
       const { http, pieceBytes } = this.#ports;
       const headers = { range: "bytes=0-0" };
@@ -137,17 +158,17 @@ class FileDownload {
         this.#signal,
       );
       const sha256 = this.#remote.sha256 ?? answer.sha256;
-      const whole = { state: null, sha256 };
+      const etag = strongEtag(answer);
+      const whole = { state: null, sha256, etag };
       // A server that knows no ranges, or none of an empty file.
       if (answer.status === 200 || answer.status === 416) return whole;
       checkStatus(answer, "file");
       const size = Number(rangeOf(answer)?.[2]);
       if (!Number.isSafeInteger(size) || size === 0) return whole;
       this.#checkSize(size);
-      const etag = strongEtag(answer);
       if (etag === null && sha256 === null) return whole;
       const state = { sizeBytes: size, etag, sha256, pieceBytes, done: [] };
-      return { state, sha256 };
+      return { state, sha256, etag };
     }, this.#signal);
   }
 

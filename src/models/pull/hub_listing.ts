@@ -11,8 +11,8 @@ export interface HubFile {
 
 /** A repository at one commit. */
 export interface HubListing {
-  /** The commit, or the revision that was asked for where the hub does not say. */
-  readonly commit: string;
+  /** The commit, or null where the hub does not say. */
+  readonly commit: string | null;
   readonly files: readonly HubFile[];
 }
 
@@ -24,11 +24,10 @@ const COMMIT = /^[0-9a-f]{40,64}$/;
  * Read what a hub says of a repository (`/api/models/{repo}/revision/{revision}?blobs=true`).
  *
  * @param body The answer.
- * @param revision What was asked for.
  * @returns GGUF files alone.
  * @throws {Fault} `hub_failed` when the form is not known.
  */
-export function parseHubListing(body: JsonValue, revision: string): HubListing {
+export function parseHubListing(body: JsonValue): HubListing {
   const siblings = isJsonObject(body) ? body["siblings"] : undefined;
   if (
     !isJsonObject(body) || !Array.isArray(siblings) ||
@@ -38,7 +37,7 @@ export function parseHubListing(body: JsonValue, revision: string): HubListing {
   }
   const { sha } = body;
   return {
-    commit: typeof sha === "string" && COMMIT.test(sha) ? sha : revision,
+    commit: typeof sha === "string" && COMMIT.test(sha) ? sha : null,
     files: siblings.flatMap((one: JsonValue) => {
       if (!isJsonObject(one)) return [];
       const lfs = isJsonObject(one["lfs"]) ? one["lfs"] : {};

@@ -1,45 +1,92 @@
-import { Fault, type FileDigest, type PullOutcome } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import {
+  type AllyProgress,
+  Fault,
+  type FileDigest,
+  type FileOrigin,
+  type Log,
+  originTextOf,
+  type PullAllies,
+  type PullLease,
+  type PullOutcome,
+} from "../../domain/mod.ts";
+import type { Files } from "../../platform/mod.ts";
 import { digestFile } from "../digest_file.ts";
-import { groupModelFiles } from "../model_files.ts";
 import { inspectFile } from "../model_inspection.ts";
 import type { ModelStore } from "../model_store.ts";
-import { downloadFile, type DownloadPorts } from "./file_download.ts";
+import {
+  downloadFile,
+  type DownloadPorts,
+  type Fetched,
+  lookAtFile,
+} from "./file_download.ts";
 import { dropPart } from "./part_state.ts";
+import {
+  checkPlace,
+  checkSpace,
+  isHere,
+  isThere,
+  makeFolders,
+  modelOf,
+  type PlacePorts,
+  totalOf,
+} from "./pull_place.ts";
 import { type PlannedFile, planPull, type PullPlan } from "./pull_plan.ts";
 import type { PullSource } from "./pull_source.ts";
 import { retry } from "./retry.ts";
 
-/** Left free on the disk, whatever a model takes. */
-const SPARE_BYTES = 256 * 1024 * 1024;
 const FOLDER_MODE = 0o755;
 
 /** What a pull needs. */
-export interface PullPorts extends DownloadPorts {
+export interface PullPorts extends DownloadPorts, PlacePorts {
   readonly store: Pick<
     ModelStore,
-    "adopt" | "list" | "manifest" | "refresh"
+    | "adopt"
+    | "digestNow"
+    | "list"
+    | "manifest"
+    | "noteOrigins"
+    | "refresh"
+    | "remove"
   >;
-  readonly modelsDir: string;
-  /** Free space where the models are, or null where it is not known. */
-  freeDiskBytes(): number | null;
+  readonly log: Log;
+  /** Members to ask before the source; null while there are none. */
+  allies?(): PullAllies | null;
+}
+
+/** What to pull, and under which name it does so. */
+export interface PullTask {
+  readonly source: PullSource;
+  /** Names the pull: one for all who ask for the same. */
+  readonly id: string;
+  /** Folders for partial files below the models folder, so that they lie on its disk. */
+  readonly steps: readonly string[];
+  /** Most bytes a second, or null for as many as go. */
+  readonly maxBytesPerSecond: number | null;
 }
 
 /** Told of how far a pull is. */
 export interface PullWatcher {
   planned(totalBytes: number | null): void;
+  allied(progress: AllyProgress): void;
   downloading(doneBytes: number, totalBytes: number | null): void;
   verifying(): void;
   publishing(): void;
 }
 
+interface GotFile {
+  readonly file: PlannedFile;
+  readonly digest: FileDigest;
+  readonly origin: FileOrigin;
+}
+
 /**
  * Fetch a model's files, check them and put them into the models folder, all of
- * them or none. A model that is here already with the published bytes is done.
+ * them or none. Members are asked first: one that has the model gives it, one
+ * that pulls it is waited for. A model that is here already with the published
+ * bytes is done.
  *
  * @param ports What it needs.
- * @param source What to pull.
- * @param steps Folders for partial files below the models folder, so that they lie on its disk.
+ * @param task What to pull.
  * @param watcher Told of progress.
  * @param signal Aborting it ends the pull; partial files stay.
  * @throws {Fault} When it can not be pulled.
@@ -47,51 +94,156 @@ export interface PullWatcher {
  */
 export async function runPull(
   ports: PullPorts,
-  source: PullSource,
-  steps: readonly string[],
+  task: PullTask,
   watcher: PullWatcher,
   signal: AbortSignal,
 ): Promise<PullOutcome> {
-  const { files, modelsDir, store } = ports;
+  const { files, modelsDir } = ports;
   const plan = await retry(
     ports,
-    () => planPull(source, ports.http, signal),
+    () => planPull(task.source, ports.http, signal),
     signal,
   );
   const where = [modelsDir, ...plan.folders].join("/");
   const model = modelOf(plan);
   if (await isHere(ports, plan, model)) {
-    return { model, sizeBytes: totalOf(plan) ?? 0, verified: true };
+    const sizeBytes = totalOf(plan.files) ?? 0;
+    return { model, sizeBytes, verified: true, from: [] };
   }
   await checkPlace(ports, plan, where, model);
   await files.makeFolder(modelsDir, FOLDER_MODE);
-  await makeFolders(files, modelsDir, steps);
-  const folder = [modelsDir, ...steps].join("/");
-  const total = totalOf(plan);
+  await makeFolders(files, modelsDir, task.steps);
+  const total = totalOf(plan.files);
   checkSpace(ports, total);
   watcher.planned(total);
-  const digests: { file: PlannedFile; digest: FileDigest }[] = [];
+  const allies = ports.allies?.() ?? null;
+  if (allies === null) {
+    return await fetchAll(ports, task, plan, null, watcher, signal);
+  }
+  const facts = await factsOf(ports, plan, signal);
+  const pinned = originTextOf(facts.map(({ origin }) => origin));
+  const turn = await allies.turn(
+    {
+      key: await digestOf(pinned ?? `pull ${task.id}`),
+      model,
+      totalBytes: total,
+      sha256s: facts.map(({ origin }) => origin.sha256),
+      maxBytesPerSecond: task.maxBytesPerSecond,
+    },
+    (progress) => watcher.allied(progress),
+    signal,
+  );
+  if (turn.kind === "fetch") {
+    using lease = turn.lease;
+    return await fetchAll(ports, task, plan, lease, watcher, signal);
+  }
+  watcher.verifying();
+  const origins = facts.map(({ origin }) => origin);
+  const digests = await ports.store.digestNow(turn.model, signal);
+  if (!isPublished(digests, origins)) {
+    ports.log.error(
+      "What members gave is not what the source publishes; it is dropped, and fetched from the source",
+      { model: turn.model, members: turn.from.join(", ") },
+    );
+    await ports.store.remove(turn.model);
+    return await fetchAll(ports, task, plan, null, watcher, signal);
+  }
+  await ports.store.noteOrigins(turn.model, origins);
+  const place = folderOf(ports, turn.model);
+  await fetchProjector(ports, task, plan, place, signal);
+  return {
+    model: turn.model,
+    sizeBytes: digests.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    verified: origins.every(({ sha256 }) => sha256 !== null),
+    from: turn.from,
+  };
+}
+
+/** What is known of the files before they are fetched: a URL's server has to be asked. */
+async function factsOf(
+  ports: PullPorts,
+  { files }: PullPlan,
+  signal: AbortSignal,
+): Promise<readonly { readonly origin: FileOrigin }[]> {
+  const facts: { readonly origin: FileOrigin }[] = [];
+  for (const file of files) {
+    const fetched = file.origin.revision !== null || file.sha256 !== null
+      ? { etag: null, sha256: file.sha256 }
+      : await lookAtFile(ports, file, signal);
+    facts.push({ origin: originOf(file, fetched) });
+  }
+  return facts;
+}
+
+async function fetchAll(
+  ports: PullPorts,
+  task: PullTask,
+  plan: PullPlan,
+  lease: PullLease | null,
+  watcher: PullWatcher,
+  signal: AbortSignal,
+): Promise<PullOutcome> {
+  const { files, modelsDir, store } = ports;
+  const folder = [modelsDir, ...task.steps].join("/");
+  const where = [modelsDir, ...plan.folders].join("/");
+  const total = totalOf(plan.files);
+  const got: GotFile[] = [];
   let beforeBytes = 0;
   let verified = true;
   for (const file of plan.files) {
     const startBytes = beforeBytes;
-    const part = `${folder}/${file.name}.part`;
-    const tell = (doneBytes: number, fileBytes: number | null) =>
+    const tell = (doneBytes: number, fileBytes: number | null) => {
       watcher.downloading(startBytes + doneBytes, total ?? fileBytes);
-    const got = await fetchSound(ports, file, part, tell, watcher, signal);
-    verified &&= got.verified;
-    beforeBytes += got.digest.sizeBytes;
-    digests.push({ file, digest: got.digest });
+      lease?.tell(startBytes + doneBytes, total ?? fileBytes);
+    };
+    const part = `${folder}/${file.name}.part`;
+    const one = await fetchSound(ports, file, part, tell, watcher, signal);
+    verified &&= one.origin.sha256 !== null;
+    beforeBytes += one.digest.sizeBytes;
+    got.push({ file, ...one });
   }
+  await fetchProjector(ports, task, plan, plan.folders, signal);
   watcher.publishing();
   await makeFolders(files, modelsDir, plan.folders);
   // The first part last: without it the others are no model yet.
-  for (const { digest, file } of digests.toReversed()) {
+  for (const { digest, file, origin } of got.toReversed()) {
     await files.rename(`${folder}/${file.name}.part`, `${where}/${file.name}`);
-    await store.adopt([...plan.folders, file.name].join("/"), digest);
+    await store.adopt(
+      [...plan.folders, file.name].join("/"),
+      digest,
+      origin,
+    );
   }
   await store.refresh();
-  return { model, sizeBytes: beforeBytes, verified };
+  return { model: modelOf(plan), sizeBytes: beforeBytes, verified, from: [] };
+}
+
+/** The vision part is put beside the model, where it is not there already. */
+async function fetchProjector(
+  ports: PullPorts,
+  task: PullTask,
+  { projector }: PullPlan,
+  folders: readonly string[] | null,
+  signal: AbortSignal,
+): Promise<void> {
+  if (projector === null || folders === null || folders.length === 0) return;
+  const { files, modelsDir } = ports;
+  const path = [modelsDir, ...folders, projector.name].join("/");
+  if (await isThere(files, path)) return;
+  checkSpace(ports, projector.sizeBytes);
+  const part = [modelsDir, ...task.steps, `${projector.name}.part`].join("/");
+  await fetchSound(ports, projector, part, () => {}, null, signal);
+  await makeFolders(files, modelsDir, folders);
+  await files.rename(part, path);
+}
+
+/** Folders below the models folder that a model lies in; null where it is not offered. */
+function folderOf(
+  { modelsDir, store }: PullPorts,
+  model: string,
+): readonly string[] | null {
+  const path = store.list().find(({ name }) => name === model)?.path;
+  return path?.slice(modelsDir.length + 1).split("/").slice(0, -1) ?? null;
 }
 
 /** A file whose bytes are those that were published; one second try where they are not. */
@@ -100,17 +252,17 @@ async function fetchSound(
   file: PlannedFile,
   part: string,
   tell: (doneBytes: number, totalBytes: number | null) => void,
-  watcher: PullWatcher,
+  watcher: PullWatcher | null,
   signal: AbortSignal,
-): Promise<{ readonly digest: FileDigest; readonly verified: boolean }> {
+): Promise<{ readonly digest: FileDigest; readonly origin: FileOrigin }> {
   for (let tries = 1;; tries++) {
-    const { sha256 } = await downloadFile(ports, file, part, tell, signal);
-    watcher.verifying();
+    const fetched = await downloadFile(ports, file, part, tell, signal);
+    watcher?.verifying();
     const unpaced = () => Promise.resolve();
     const digest = await digestFile(ports.files, part, unpaced, signal);
-    if (sha256 === null || sha256 === digest.sha256) {
+    if (fetched.sha256 === null || fetched.sha256 === digest.sha256) {
       await checkHeader(ports.files, part, digest.sizeBytes);
-      return { digest, verified: sha256 !== null };
+      return { digest, origin: originOf(file, fetched) };
     }
     await dropPart(ports.files, part);
     if (tries === 2) {
@@ -133,98 +285,23 @@ async function checkHeader(
   throw new Fault("hub_failed", `What came is no model: ${found.reason}`);
 }
 
-function modelOf({ files }: PullPlan): string {
-  const [model] = groupModelFiles(files.map(({ name }) => ({
-    path: name,
-    sizeBytes: 0,
-    modifiedMs: null,
-    identity: null,
-  })));
-  return model?.name ?? files[0].name;
+function originOf({ origin }: PlannedFile, fetched: Fetched): FileOrigin {
+  return { ...origin, etag: fetched.etag, sha256: fetched.sha256 };
 }
 
-function totalOf({ files }: PullPlan): number | null {
-  let total = 0;
-  for (const { sizeBytes } of files) {
-    if (sizeBytes === null) return null;
-    total += sizeBytes;
-  }
-  return total;
-}
-
-/** Whether the very bytes that the source publishes are offered already. */
-async function isHere(
-  { store }: PullPorts,
-  plan: PullPlan,
-  model: string,
-): Promise<boolean> {
-  const here = await store.manifest(model);
-  return here?.files.length === plan.files.length &&
-    plan.files.every(({ sha256 }, at) =>
-      sha256 !== null && sha256 === here.files[at]?.sha256
+/** Whether bytes that came from members have every digest that the source published. */
+function isPublished(
+  digests: readonly FileDigest[],
+  origins: readonly FileOrigin[],
+): boolean {
+  return digests.length === origins.length &&
+    origins.every(({ sha256 }, at) =>
+      sha256 === null || sha256 === digests[at]?.sha256
     );
 }
 
-async function checkPlace(
-  { files, store }: PullPorts,
-  plan: PullPlan,
-  where: string,
-  model: string,
-): Promise<void> {
-  const quoted = JSON.stringify(model);
-  if (store.list().some(({ name }) => name === model)) {
-    throw new Fault(
-      "conflict",
-      `Another model ${quoted} lies here already; \`covey models verify\` checks it, \`covey rm\` makes room for another`,
-    );
-  }
-  for (const { name } of plan.files) {
-    try {
-      await files.stat(`${where}/${name}`);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") continue;
-      throw error;
-    }
-    throw new Fault(
-      "conflict",
-      `A file of the model ${quoted} lies here already and is no usable model: remove it first`,
-    );
-  }
-}
-
-function checkSpace(ports: PullPorts, totalBytes: number | null): void {
-  const freeBytes = ports.freeDiskBytes();
-  if (freeBytes === null || totalBytes === null) return;
-  if (totalBytes + SPARE_BYTES <= freeBytes) return;
-  const shown = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
-  throw new Fault(
-    "storage_failed",
-    `The model has ${shown(totalBytes)}, and the disk has ${
-      shown(freeBytes)
-    } left: make room, or set COVEY_MODELS_DIR to another disk`,
-  );
-}
-
-/** Make the folders one by one: a link among them would lead the model out of the models folder. */
-async function makeFolders(
-  files: Files,
-  modelsDir: string,
-  folders: readonly string[],
-): Promise<void> {
-  let parent = modelsDir;
-  for (const folder of folders) {
-    const entry = (await files.list(parent)).find(({ name }) =>
-      name === folder
-    );
-    parent = `${parent}/${folder}`;
-    if (entry === undefined) await files.makeFolder(parent, FOLDER_MODE);
-    else if (entry.kind !== "folder") {
-      throw new Fault(
-        "storage_failed",
-        `There is no folder for the model: ${
-          JSON.stringify(folder)
-        } in the models folder is a ${entry.kind}`,
-      );
-    }
-  }
+async function digestOf(text: string): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return new Uint8Array(digest).toHex();
 }

@@ -7,8 +7,15 @@ import { FileError, type Files } from "../../platform/mod.ts";
 
 const MOST_PULLS = 64;
 
+/** A pull that had not ended. */
+export interface KeptPull {
+  readonly request: PullRequest;
+  /** Whether it waits for an operator to go on with it. */
+  readonly paused: boolean;
+}
+
 /**
- * Read the pulls that ran when the node ended.
+ * Read the pulls that had not ended when the node did.
  *
  * @param files The file system.
  * @param path Where they are kept.
@@ -18,7 +25,7 @@ const MOST_PULLS = 64;
 export async function readPullList(
   files: Files,
   path: string,
-): Promise<readonly PullRequest[]> {
+): Promise<readonly KeptPull[]> {
   try {
     const kept: JsonValue = JSON.parse(await files.readText(path));
     return Array.isArray(kept) ? kept.slice(0, MOST_PULLS).flatMap(parse) : [];
@@ -31,7 +38,7 @@ export async function readPullList(
 }
 
 /**
- * Keep the pulls that run. A URL may hold a secret, so that nobody else may
+ * Keep the pulls that did not end. A URL may hold a secret, so that nobody else may
  * read it.
  *
  * @throws {FileError} When it can not be written.
@@ -39,18 +46,24 @@ export async function readPullList(
 export async function writePullList(
   files: Files,
   path: string,
-  requests: readonly PullRequest[],
+  kept: readonly KeptPull[],
 ): Promise<void> {
-  await files.writeAtomic(path, JSON.stringify(requests), 0o600);
+  const lines = kept.map(({ paused, request }) =>
+    paused ? { ...request, paused } : request
+  );
+  await files.writeAtomic(path, JSON.stringify(lines), 0o600);
 }
 
-function parse(value: JsonValue): PullRequest[] {
+function parse(value: JsonValue): KeptPull[] {
   if (!isJsonObject(value)) return [];
-  const { maxBytesPerSecond, revision, source } = value;
+  const { maxBytesPerSecond, paused, revision, source } = value;
   if (typeof source !== "string") return [];
   return [{
-    source,
-    ...(typeof revision === "string" ? { revision } : {}),
-    ...(typeof maxBytesPerSecond === "number" ? { maxBytesPerSecond } : {}),
+    request: {
+      source,
+      ...(typeof revision === "string" ? { revision } : {}),
+      ...(typeof maxBytesPerSecond === "number" ? { maxBytesPerSecond } : {}),
+    },
+    paused: paused === true,
   }];
 }

@@ -1,6 +1,5 @@
 import {
   Fault,
-  type Log,
   type ModelPulls,
   type PullOutcome,
   type PullRequest,
@@ -9,25 +8,30 @@ import {
 import { FileError } from "../../platform/mod.ts";
 import { storageFault } from "../storage_fault.ts";
 import { Pace } from "./pace.ts";
-import { type PullPorts, type PullWatcher, runPull } from "./pull_job.ts";
+import { collectPartials, PARTIAL_FOLDER } from "./partial_folder.ts";
+import { type PullPorts, runPull } from "./pull_job.ts";
 import { readPullList, writePullList } from "./pull_list.ts";
 import {
   parsePullSource,
   type PullSource,
   showPullSource,
 } from "./pull_source.ts";
+import { watcherOf } from "./pull_watch.ts";
 
 const MOST_PULLS = 8;
-/** Partial files of no pull are kept that long for whoever pulls again. */
-const STALE_MS = 7 * 24 * 3_600_000;
-/** Hidden, so that no scan takes what is in it for a model. */
-const PARTIAL_FOLDER = ".partial";
+/** Pulls that are known at all, paused ones with them. */
+const MOST_KNOWN = 64;
 
 /** What pulls need. */
 export interface PullsOptions extends Omit<PullPorts, "pace"> {
-  readonly log: Log;
-  /** File that running pulls are kept in. */
+  /** File that pulls are kept in which did not end. */
   readonly listPath: string;
+  /**
+   * Say of a failed file operation which folder is to blame.
+   *
+   * @returns Its message, for the log.
+   */
+  explain?(error: FileError): Promise<string>;
 }
 
 /** Pulls, and their end. */
@@ -49,13 +53,19 @@ interface Job {
   readonly id: string;
   readonly request: PullRequest;
   readonly source: PullSource;
-  readonly stop: AbortController;
   readonly watchers: Set<(view: PullView) => void>;
-  readonly outcome: Promise<PullOutcome>;
   view: PullView;
+  /** Null while it is paused. */
+  run: Run | null;
+  isPaused: boolean;
 }
 
-/** The one writer of the pulls that run. */
+interface Run {
+  readonly stop: AbortController;
+  readonly outcome: Promise<PullOutcome>;
+}
+
+/** The one writer of the pulls that run or are paused. */
 class RunningPulls implements OwnedPulls {
   readonly #options: PullsOptions;
   readonly #jobs = new Map<string, Job>();
@@ -76,6 +86,7 @@ class RunningPulls implements OwnedPulls {
     signal: AbortSignal,
   ): Promise<PullOutcome> {
     const job = await this.#jobFor(request);
+    const { outcome } = this.#begin(job);
     await this.#save();
     job.watchers.add(tell);
     tell(job.view);
@@ -84,7 +95,7 @@ class RunningPulls implements OwnedPulls {
     if (signal.aborted) leave();
     signal.addEventListener("abort", leave, { once: true });
     try {
-      return await Promise.race([job.outcome, left.promise]);
+      return await Promise.race([outcome, left.promise]);
     } finally {
       signal.removeEventListener("abort", leave);
       job.watchers.delete(tell);
@@ -94,20 +105,51 @@ class RunningPulls implements OwnedPulls {
   async cancel(id: string): Promise<boolean> {
     const job = this.#jobs.get(id);
     if (job === undefined) return false;
-    job.stop.abort(new Fault("conflict", "The pull was cancelled"));
-    await Promise.allSettled([job.outcome]);
+    job.isPaused = false;
+    await this.#stop(job, new Fault("conflict", "The pull was cancelled"));
+    this.#jobs.delete(id);
     await this.#options.files.remove(this.#folderOf(id));
+    await this.#save();
+    return true;
+  }
+
+  async pause(id: string): Promise<boolean> {
+    const job = this.#jobs.get(id);
+    if (job === undefined) return false;
+    if (job.isPaused) return true;
+    job.isPaused = true;
+    await this.#stop(
+      job,
+      new Fault(
+        "conflict",
+        `The pull was paused; \`covey pulls resume ${id}\` goes on with it`,
+      ),
+    );
+    await this.#save();
+    this.#options.log.info("Paused a pull", { source: job.view.source });
+    return true;
+  }
+
+  async unpause(id: string): Promise<boolean> {
+    const job = this.#jobs.get(id);
+    if (job === undefined) return false;
+    this.#begin(job);
+    await this.#save();
     return true;
   }
 
   async resume(): Promise<void> {
     const { files, listPath, log } = this.#options;
     try {
-      for (const request of await readPullList(files, listPath)) {
-        const { view } = await this.#jobFor(request);
-        log.info("Going on with a pull", { source: view.source });
+      for (const { paused, request } of await readPullList(files, listPath)) {
+        const job = await this.#jobFor(request);
+        if (paused) this.#setPaused(job);
+        else {
+          this.#begin(job);
+          log.info("Going on with a pull", { source: job.view.source });
+        }
       }
-      await this.#collectGarbage();
+      await collectPartials(this.#options, (id) => this.#jobs.has(id));
     } catch (error) {
       if (!(error instanceof FileError || error instanceof Fault)) throw error;
       log.warn("Failed to go on with pulls", { reason: error.message });
@@ -117,9 +159,8 @@ class RunningPulls implements OwnedPulls {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const stopping = new Fault("shutting_down", "The node is shutting down");
-    for (const { stop } of this.#jobs.values()) stop.abort(stopping);
-    await Promise.allSettled(
-      [...this.#jobs.values()].map(({ outcome }) => outcome),
+    await Promise.all(
+      [...this.#jobs.values()].map((job) => this.#stop(job, stopping)),
     );
     await this.#saving;
   }
@@ -127,25 +168,25 @@ class RunningPulls implements OwnedPulls {
   async #jobFor(request: PullRequest): Promise<Job> {
     const source = parsePullSource(request);
     const id = await idOf(source);
-    const running = this.#jobs.get(id);
-    if (running !== undefined) return running;
+    const known = this.#jobs.get(id);
+    if (known !== undefined) return known;
     if (this.#closed) {
       throw new Fault("shutting_down", "The node is shutting down");
     }
-    if (this.#jobs.size >= MOST_PULLS) {
+    if (this.#jobs.size >= MOST_KNOWN) {
       throw new Fault(
         "queue_full",
-        `${MOST_PULLS} pulls run already: wait for one to end, or cancel one`,
+        `${MOST_KNOWN} pulls are known already: cancel one that is paused`,
       );
     }
-    const began = Promise.withResolvers<PullOutcome>();
+    this.#checkRoom();
     const job: Job = {
       id,
       request,
       source,
-      stop: new AbortController(),
       watchers: new Set(),
-      outcome: began.promise,
+      run: null,
+      isPaused: false,
       view: {
         id,
         source: showPullSource(source),
@@ -154,85 +195,130 @@ class RunningPulls implements OwnedPulls {
         totalBytes: null,
         bytesPerSecond: null,
         remainingMs: null,
+        from: [],
       },
     };
     this.#jobs.set(id, job);
-    began.resolve(this.#run(job));
-    // Nobody may be watching when it fails; the log was told.
-    job.outcome.catch(() => {});
     return job;
   }
 
-  async #run(job: Job): Promise<PullOutcome> {
+  #checkRoom(): void {
+    const running = [...this.#jobs.values()].filter(({ run }) => run !== null);
+    if (running.length < MOST_PULLS) return;
+    throw new Fault(
+      "queue_full",
+      `${MOST_PULLS} pulls run already: wait for one to end, or cancel one`,
+    );
+  }
+
+  /** Start a job that does not run. */
+  #begin(job: Job): Run {
+    if (job.run !== null) return job.run;
+    this.#checkRoom();
+    job.isPaused = false;
+    this.#show(job, { stage: "asking", from: [] });
+    const stop = new AbortController();
+    const began = Promise.withResolvers<PullOutcome>();
+    const run = { stop, outcome: began.promise };
+    job.run = run;
+    began.resolve(this.#run(job, run));
+    // Nobody may be watching when it fails; the log was told.
+    run.outcome.catch(() => {});
+    return run;
+  }
+
+  async #stop({ run }: Job, reason: Fault): Promise<void> {
+    if (run === null) return;
+    run.stop.abort(reason);
+    await Promise.allSettled([run.outcome]);
+  }
+
+  #setPaused(job: Job): void {
+    job.isPaused = true;
+    job.run = null;
+    this.#show(job, {
+      stage: "paused",
+      bytesPerSecond: null,
+      remainingMs: null,
+      from: [],
+    });
+  }
+
+  #show(job: Job, change: Partial<PullView>): void {
+    job.view = { ...job.view, ...change };
+    for (const tell of job.watchers) tell(job.view);
+  }
+
+  async #run(job: Job, { stop }: Run): Promise<PullOutcome> {
     const { clock, log } = this.#options;
-    const { id, request, source, stop } = job;
-    const pace = new Pace(clock, request.maxBytesPerSecond ?? Infinity);
+    const { id, request, source } = job;
     const shown = job.view.source;
+    const { maxBytesPerSecond } = request;
+    let isEnding = false;
     try {
       const outcome = await runPull(
-        { ...this.#options, pace },
-        source,
-        [PARTIAL_FOLDER, id],
-        this.#watcherOf(job),
+        {
+          ...this.#options,
+          pace: new Pace(clock, maxBytesPerSecond ?? Infinity),
+        },
+        {
+          source,
+          id,
+          steps: [PARTIAL_FOLDER, id],
+          maxBytesPerSecond: maxBytesPerSecond ?? null,
+        },
+        watcherOf(clock, (change) => this.#show(job, change)),
         stop.signal,
       );
       await this.#options.files.remove(this.#folderOf(id));
-      log.info("Pulled a model", { source: shown, ...outcome });
+      const { from, ...facts } = outcome;
+      log.info("Pulled a model", {
+        source: shown,
+        ...facts,
+        ...from.length === 0 ? {} : { members: from.join(", ") },
+      });
       return outcome;
     } catch (error) {
       const reason = stop.signal.aborted ? stop.signal.reason : error;
-      if (!stop.signal.aborted) {
+      // What it leans on may be told to stop before it is.
+      isEnding = reason instanceof Fault && reason.code === "shutting_down";
+      if (!stop.signal.aborted && !isEnding) {
         log.warn("Failed to pull a model", {
           source: shown,
-          reason: reasonOf(error),
+          reason: await this.#reasonOf(error),
         });
       }
       throw storageFault(reason, `pull ${shown}`);
     } finally {
-      this.#jobs.delete(id);
+      job.run = null;
+      if (job.isPaused) this.#setPaused(job);
+      else if (!isEnding) this.#jobs.delete(id);
       // What runs when the node ends is to go on after it.
-      if (!this.#closed) await this.#save();
+      if (!this.#closed && !isEnding) await this.#save();
     }
   }
 
-  #watcherOf(job: Job): PullWatcher {
-    const { clock } = this.#options;
-    let first: { readonly atMs: number; readonly bytes: number } | null = null;
-    const show = (change: Partial<PullView>) => {
-      job.view = { ...job.view, ...change };
-      for (const tell of job.watchers) tell(job.view);
-    };
-    return {
-      planned: (totalBytes) => show({ totalBytes }),
-      downloading(doneBytes, totalBytes) {
-        const nowMs = clock.monotonic();
-        first ??= { atMs: nowMs, bytes: doneBytes };
-        const tookMs = nowMs - first.atMs;
-        const rate = tookMs > 0
-          ? Math.max(0, doneBytes - first.bytes) / tookMs
-          : 0;
-        show({
-          stage: "downloading",
-          doneBytes,
-          totalBytes,
-          bytesPerSecond: rate > 0 ? Math.round(rate * 1_000) : null,
-          remainingMs: rate > 0 && totalBytes !== null
-            ? Math.round(Math.max(0, totalBytes - doneBytes) / rate)
-            : null,
-        });
-      },
-      verifying: () => show({ stage: "verifying", remainingMs: null }),
-      publishing: () => show({ stage: "publishing" }),
-    };
+  /** With what lies behind it, which the caller is not told. */
+  async #reasonOf(error: unknown): Promise<string> {
+    const { explain } = this.#options;
+    if (error instanceof FileError && explain !== undefined) {
+      return await explain(error);
+    }
+    if (!(error instanceof Error)) return String(error);
+    const { cause, message } = error;
+    return cause instanceof Error ? `${message} (${cause.message})` : message;
   }
 
   /** Writes take their turns; the last one has the last word. */
   #save(): Promise<void> {
     const { files, listPath, log } = this.#options;
     return this.#saving = this.#saving.then(async () => {
-      const requests = [...this.#jobs.values()].map(({ request }) => request);
+      const kept = [...this.#jobs.values()].map(({ isPaused, request }) => ({
+        request,
+        paused: isPaused,
+      }));
       try {
-        await writePullList(files, listPath, requests);
+        await writePullList(files, listPath, kept);
       } catch (error) {
         if (!(error instanceof FileError)) throw error;
         log.warn("Failed to keep the list of pulls", { reason: error.message });
@@ -240,34 +326,9 @@ class RunningPulls implements OwnedPulls {
     });
   }
 
-  async #collectGarbage(): Promise<void> {
-    const { clock, files, modelsDir } = this.#options;
-    const folder = `${modelsDir}/${PARTIAL_FOLDER}`;
-    let entries;
-    try {
-      entries = await files.list(folder);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") return;
-      throw error;
-    }
-    for (const { name } of entries) {
-      if (this.#jobs.has(name)) continue;
-      const { modifiedMs } = await files.stat(`${folder}/${name}`);
-      if (modifiedMs === null || clock.now() - modifiedMs < STALE_MS) continue;
-      await files.remove(`${folder}/${name}`);
-    }
-  }
-
   #folderOf(id: string): string {
     return `${this.#options.modelsDir}/${PARTIAL_FOLDER}/${id}`;
   }
-}
-
-/** With what lies behind it, which the caller is not told. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause, message } = error;
-  return cause instanceof Error ? `${message} (${cause.message})` : message;
 }
 
 /** One id for all who ask for the same. */

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import type { PullView } from "@covey/core/domain";
+import { createSeededEntropy, MemoryFiles } from "@covey/core/platform";
+import { buildModel } from "../../../test/fakes/gguf_builder.ts";
+import { type HubServer, startHub } from "../../../test/fakes/hub_server.ts";
+import { createPullingNode } from "../../../test/fakes/pulling_node.ts";
+import { FakeLan, TestNode } from "../cluster_fixture.ts";
+
+const FILE = "m-Q4_K_M.gguf";
+const SOURCE = "org/repo";
+const FOREVER = new AbortController().signal;
+
+/** A model of twenty pieces. */
+function weights(): Uint8Array<ArrayBuffer> {
+  const model = buildModel();
+  const bytes = new Uint8Array(20_000);
+  bytes.set(createSeededEntropy(5).bytes(bytes.length));
+  bytes.set(model);
+  return bytes;
+}
+
+async function start(
+  n: number,
+  lan: FakeLan,
+  hub: HubServer,
+  role: "node" | "controller" = "node",
+) {
+  const files = new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
+  const here = createPullingNode({
+    files,
+    hub: hub.origin,
+    allies: () => cluster.pullAllies?.() ?? null,
+  });
+  const node = new TestNode(n, lan, { files, models: here.shelf, role });
+  const cluster = await node.cluster;
+  return {
+    ...here,
+    node,
+    files,
+    pull: (tell: (view: PullView) => void = () => {}, source = SOURCE) =>
+      here.pulls.pull({ source }, tell, FOREVER),
+    async [Symbol.asyncDispose]() {
+      await here.pulls[Symbol.asyncDispose]();
+      await cluster[Symbol.asyncDispose]();
+      await here.store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Bytes of files that a hub gave, single ones apart that only ask what there is. */
+function givenBytes(hub: HubServer): number {
+  return hub.requests.reduce((sum, { path, range }) => {
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
+    if (last === "0") return sum;
+    if (range !== null) return sum + Number(last) - Number(first) + 1;
+    return path.startsWith("/api/") ? sum : sum + Infinity;
+  }, 0);
+}
+
+async function met(
+  node: TestNode,
+  count: number,
+): Promise<void> {
+  while (
+    node.log.lines.filter(({ message }) => message === "A member is healthy")
+      .length < count
+  ) await node.log.next();
+}
+
+Deno.test("three nodes that pull one model, two of them at once, fetch it but once from its source", async () => {
+  const bytes = weights();
+  await using hub = startHub({ [FILE]: bytes });
+  const lan = new FakeLan();
+  // A controller takes no seat, so that three nodes need no licence.
+  await using one = await start(1, lan, hub, "controller");
+  await using two = await start(2, lan, hub);
+  await using three = await start(3, lan, hub);
+  await Promise.all([one, two, three].map(({ node }) => met(node, 2)));
+  const outcomes = await Promise.all([one.pull(), two.pull()]);
+  const late: PullView[] = [];
+  outcomes.push(await three.pull((view) => late.push(view)));
+  assert.equal(givenBytes(hub), bytes.length);
+  for (const { model, sizeBytes, verified } of outcomes) {
+    assert.deepEqual([model, sizeBytes, verified], [
+      "m-Q4_K_M",
+      bytes.length,
+      true,
+    ]);
+  }
+  // Of those at once, the one with the smaller id fetched.
+  assert.deepEqual(outcomes.slice(0, 2).map(({ from }) => from), [
+    [],
+    ["node-1"],
+  ]);
+  assert.ok(
+    late.some(({ from, stage }) => stage === "copying" && from.length > 0),
+  );
+  const roots = [one, two, three].map(({ store }) => store.list()[0]?.root);
+  assert.equal(new Set(roots).size, 1);
+  const [manifest, ...others] = await Promise.all(
+    [one, two, three].map(({ store }) => store.manifest("m-Q4_K_M")),
+  );
+  const origin = manifest?.files[0]?.origin;
+  assert.deepEqual([origin?.source, origin?.path], [SOURCE, FILE]);
+  assert.match(`${origin?.revision}`, /^[0-9a-f]{40}$/);
+  for (const other of others) {
+    assert.equal(other?.files[0]?.origin?.sha256, origin?.sha256);
+  }
+});
+
+Deno.test("a node that waits for the pull of another shows how far that is, and fetches itself when the other dies", async () => {
+  const bytes = weights();
+  await using hub = startHub({ [FILE]: bytes });
+  const lan = new FakeLan();
+  const one = await start(1, lan, hub);
+  await using two = await start(2, lan, hub);
+  await Promise.all([met(one.node, 1), met(two.node, 1)]);
+  const stuck = Promise.withResolvers<void>();
+  const fetching = Promise.withResolvers<void>();
+  hub.faults.beforeRange = async (at) => {
+    if (at < 5_000) return;
+    fetching.resolve();
+    await stuck.promise;
+  };
+  const first = one.pull();
+  first.catch(() => {});
+  await fetching.promise;
+  const waits = Promise.withResolvers<PullView>();
+  const second = two.pull((view) => {
+    if (view.stage === "waiting" && view.doneBytes > 0) waits.resolve(view);
+  });
+  const view = await waits.promise;
+  assert.deepEqual([view.from, view.totalBytes], [["node-1"], bytes.length]);
+  assert.equal(two.pulls.list()[0]?.stage, "waiting");
+  await one[Symbol.asyncDispose]();
+  await assert.rejects(first, /shutting down/);
+  hub.faults = {};
+  stuck.resolve();
+  const outcome = await second;
+  assert.deepEqual(outcome.from, []);
+  const path = two.store.list()[0]?.path ?? "";
+  assert.deepEqual(await two.files.readBytes(path), bytes);
+});
+
+Deno.test("a plain URL is fetched once while its validator stays, and anew when it is another file", async () => {
+  const bytes = weights();
+  await using hub = startHub({ [FILE]: bytes });
+  const lan = new FakeLan();
+  await using one = await start(1, lan, hub);
+  await using two = await start(2, lan, hub);
+  await Promise.all([met(one.node, 1), met(two.node, 1)]);
+  const url = `${hub.origin}/files/${FILE}`;
+  await one.pull(() => {}, `${url}?token=a`);
+  const copied = await two.pull(() => {}, `${url}?token=b`);
+  assert.deepEqual(copied.from, ["node-1"]);
+  assert.equal(givenBytes(hub), bytes.length);
+  const origin = (await two.store.manifest("m-Q4_K_M"))?.files[0]?.origin;
+  assert.equal(origin?.source, url, "without its query");
+  await two.store.remove("m-Q4_K_M");
+  const other = bytes.slice();
+  other[other.length - 1] = 0;
+  hub.files.set(FILE, other);
+  const fetched = await two.pull(() => {}, url);
+  assert.deepEqual(fetched.from, []);
+  assert.equal(givenBytes(hub), 2 * bytes.length);
+});
