@@ -18,7 +18,6 @@ import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
 import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
-import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
@@ -124,13 +123,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
 
   dispatcher.router = router;
-  const drain = await openDrain({
-    files,
-    dataDir: config.dataDir,
-    log,
-    router,
-    changed: () => joined.slot?.cluster?.announce?.(),
-  });
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -141,7 +133,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
-        drain,
         machine: sensors,
         models: {
           folder: config.modelsDir,
@@ -217,7 +208,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,
-    drain,
     self,
   });
   const tls = await openApiIdentity(options, id);
