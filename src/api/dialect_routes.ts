@@ -111,5 +111,6 @@ export function createDialectRoutes(
     listed("GET", "/api/version", "version"),
     admin("POST", "/api/pull", "pull"),
     admin("DELETE", "/api/delete", "remove"),
+    admin("POST", "/api/copy", "copy"),
   ];
 }

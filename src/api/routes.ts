@@ -42,7 +42,6 @@ const NOT_BUILT: readonly string[] = [
   "/v1/messages/{rest…}",
   "/api/push",
   "/api/create",
-  "/api/copy",
   "/api/blobs/{rest…}",
 ];
 

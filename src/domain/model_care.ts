@@ -31,4 +31,13 @@ export interface ModelCare {
    * @throws {Fault} When there is no such model, an engine computes with it, or the folder can not be changed.
    */
   remove(model: string): Promise<void>;
+  /**
+   * Give a model a second name for the same bytes. Each name can be removed for
+   * itself; nothing happens where it has that name already.
+   *
+   * @param model Name it is offered under.
+   * @param name Its other name.
+   * @throws {Fault} When there is no such model, the name is another one's or none, or the folder can not be changed.
+   */
+  alias(model: string, name: string): Promise<void>;
 }

@@ -13,6 +13,7 @@ import {
   type ModelWeights,
 } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
+import { aliasFiles, linkAliases } from "./alias_files.ts";
 import { type FolderScan, scanFolder } from "./folder_scan.ts";
 import { makeManifest } from "./manifest.ts";
 import { ModelDigests } from "./model_digests.ts";
@@ -218,6 +219,34 @@ class WatchedFolder implements ModelStore {
       await this.refresh();
     }
     log.info("Removed a model", { model });
+  }
+
+  async alias(model: string, name: string): Promise<void> {
+    const parts = this.#partsOf(model);
+    const aliases = aliasFiles(parts, name);
+    const { files, log, modelsDir } = this.#options;
+    const other = this.#parts.get(name);
+    const [{ identity }] = parts.files;
+    if (identity !== null && other?.files[0].identity === identity) return;
+    if (other !== undefined) {
+      throw new Fault(
+        "conflict",
+        `There is another model ${JSON.stringify(name)}; remove it first`,
+      );
+    }
+    try {
+      const digests = await this.#digests.recall(parts);
+      await linkAliases(files, modelsDir, aliases);
+      for (const [at, { to }] of aliases.entries()) {
+        const digest = digests?.[at];
+        if (digest !== undefined) await this.adopt(to, digest);
+      }
+    } catch (error) {
+      throw storageFault(error, `name the model ${JSON.stringify(model)}`);
+    } finally {
+      await this.refresh();
+    }
+    log.info("A model has a second name", { model, name });
   }
 
   async adopt(

@@ -46,6 +46,7 @@ function shelf(checks: Readonly<Record<string, ModelCheck>>) {
       removed.push(model);
       return Promise.resolve();
     },
+    alias: () => Promise.reject(new Error("Nobody asks for that here")),
   };
   return { models, removed };
 }

@@ -1,4 +1,8 @@
-import { Fault, type JsonObject } from "../../domain/mod.ts";
+import {
+  Fault,
+  type JsonObject,
+  type ModelInventory,
+} from "../../domain/mod.ts";
 import { checkContentType, jsonResponse } from "../admin_json.ts";
 import { boundsOf } from "../body_handler.ts";
 import type { ApiOptions, Call, Handler } from "../context.ts";
@@ -10,11 +14,13 @@ import { watchPull } from "../pull_routes.ts";
 export interface OllamaAdmin {
   readonly pull: Handler;
   readonly remove: Handler;
+  readonly copy: Handler;
 }
 
 /**
- * Make the handlers of `POST /api/pull` and `DELETE /api/delete`. Names are those
- * of Covey: `org/repo[:quantisation]`, as after `hf.co/` in Ollama.
+ * Make the handlers of `POST /api/pull`, `POST /api/copy` and
+ * `DELETE /api/delete`. Names are those of Covey: `org/repo[:quantisation]`, as
+ * after `hf.co/` in Ollama; `:latest` says nothing, as everywhere.
  *
  * @param options What the API is built from.
  */
@@ -46,10 +52,34 @@ export function createOllamaAdmin(options: ApiOptions): OllamaAdmin {
     async remove(call) {
       const body = await bodyOf(call);
       if (models === undefined) throw refused("has no models folder");
-      await models.remove(nameOf(body));
+      await models.remove(nameHere(models, nameOf(body)));
+      return new Response(null, { status: 200 });
+    },
+    async copy(call) {
+      const body = await bodyOf(call);
+      if (models === undefined) throw refused("has no models folder");
+      const from = textOf(body, "source");
+      const to = textOf(body, "destination").replace(LATEST, "");
+      await models.alias(nameHere(models, from), to);
       return new Response(null, { status: 200 });
     },
   };
+}
+
+const LATEST = /:latest$/;
+
+/** A model's own name, where it was called by the one that Ollama's lists make of it. */
+function nameHere(models: ModelInventory, name: string): string {
+  const isThere = models.list().some((model) => model.name === name);
+  return isThere ? name : name.replace(LATEST, "");
+}
+
+function textOf(body: JsonObject, key: string): string {
+  const text = body[key];
+  if (typeof text === "string" && text !== "") return text;
+  throw new Fault("invalid_request", `"${key}" must be a model's name`, {
+    param: key,
+  });
 }
 
 /** `name` is the older spelling. */

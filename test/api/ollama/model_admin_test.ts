@@ -43,6 +43,10 @@ function underTest() {
       asked.push(`rm ${model}`);
       return Promise.resolve();
     },
+    alias(model, name) {
+      asked.push(`cp ${model} ${name}`);
+      return Promise.resolve();
+    },
   };
   const { api } = apiUnderTest({ models, pulls });
   const send = (method: string, path: string, body: unknown, from = LOOPBACK) =>
@@ -96,4 +100,27 @@ Deno.test("Ollama's delete removes, and neither route is for who may not", async
     await refused.body?.cancel();
   }
   assert.deepEqual(asked, ["rm m"]);
+});
+
+Deno.test("Ollama's copy gives a model a second name, :latest or not", async () => {
+  const { asked, send } = underTest();
+  const copied = await send("POST", "/api/copy", {
+    source: "m:latest",
+    destination: "mine:latest",
+  });
+  assert.deepEqual([copied.status, await copied.text()], [200, ""]);
+  assert.deepEqual(asked, ["cp m mine"]);
+  for (
+    const [body, from, status] of [
+      [{ source: "m" }, LOOPBACK, 400],
+      [{ destination: "m" }, LOOPBACK, 400],
+      [{ source: "m", destination: 7 }, LOOPBACK, 400],
+      [{ source: "m", destination: "n" }, LAN, 401],
+    ] as const
+  ) {
+    const refused = await send("POST", "/api/copy", body, from);
+    assert.equal(refused.status, status);
+    await refused.body?.cancel();
+  }
+  assert.equal(asked.length, 1);
 });

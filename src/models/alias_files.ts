@@ -1,0 +1,65 @@
+import { Fault } from "../domain/mod.ts";
+import type { Files } from "../platform/mod.ts";
+import { baseOf, type ModelFiles } from "./model_files.ts";
+import { isSafeName } from "./safe_name.ts";
+
+const LIKE_A_PART = /-[0-9]{5}-of-[0-9]{5}$/;
+
+/** A file under its other name; both are paths from the models folder. */
+export interface AliasFile {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Tell what a model's files are called under another name. They lie at the top
+ * of the models folder, wherever the model itself lies.
+ *
+ * @param model The model.
+ * @param name The other name.
+ * @throws {Fault} When the name cannot be that of a file.
+ */
+export function aliasFiles(
+  model: ModelFiles,
+  name: string,
+): readonly AliasFile[] {
+  if (!isSafeName(name) || LIKE_A_PART.test(name)) {
+    throw new Fault(
+      "invalid_request",
+      `${
+        JSON.stringify(name.slice(0, 80))
+      } cannot be the name of a model here: give letters, digits and . _ -, as for a file`,
+      { param: "destination" },
+    );
+  }
+  return model.files.map(({ path }) => ({
+    from: path,
+    to: name + baseOf(path).slice(model.name.length),
+  }));
+}
+
+/**
+ * Give files a second name: all of them or, where one fails, none.
+ *
+ * @param files The file system.
+ * @param folder The models folder.
+ * @param aliases What to name how, the first part first.
+ * @throws {FileError} When a name cannot be given.
+ */
+export async function linkAliases(
+  files: Files,
+  folder: string,
+  aliases: readonly AliasFile[],
+): Promise<void> {
+  const made: string[] = [];
+  try {
+    // Without its first part a model is not offered: it comes last.
+    for (const { from, to } of aliases.toReversed()) {
+      await files.link(`${folder}/${from}`, `${folder}/${to}`);
+      made.push(to);
+    }
+  } catch (error) {
+    for (const path of made) await files.remove(`${folder}/${path}`);
+    throw error;
+  }
+}
