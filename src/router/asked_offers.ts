@@ -92,6 +92,8 @@ function withRoots(
   roots: ReadonlyMap<string, number>,
 ): readonly AskedOffer[] {
   const all: AskedOffer[] = [];
+  // The same order whether an index found them or not: a replay has none.
+  const sorted = [...roots].sort(([a], [b]) => a < b ? -1 : 1);
   let next = 0;
   for (let at = 0; at < engines.length; at++) {
     const engine = engines[at];
@@ -102,7 +104,7 @@ function withRoots(
     }
     const until = all.length;
     const table = tableOf(engine);
-    for (const [root, tier] of roots) {
+    for (const [root, tier] of sorted) {
       for (const offer of table.rooted(root)) {
         if (!holds(all, from, until, offer)) all.push({ at, tier, offer });
       }

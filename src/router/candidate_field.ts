@@ -8,7 +8,7 @@ import type {
   Unfit,
 } from "./candidate.ts";
 import { type Reckoned, Reckoning, type Work } from "./estimate.ts";
-import { evictionMs, WarmCopies } from "./eviction.ts";
+import { evictionMs, usurperOf, WarmCopies } from "./eviction.ts";
 import { longestInput, unfitness } from "./fitness.ts";
 import { type ModelName, tierOf } from "./model_name.ts";
 
@@ -137,7 +137,9 @@ export class CandidateField {
   #probed(engine: EngineSnapshot, offer: Offer): Probe {
     const probe = this.#probe;
     probe.aim(engine, offer);
-    probe.evictionMs = evictionMs(offer, engine, this.#copies);
+    const usurper = usurperOf(offer, engine, probe.unseenModel);
+    probe.isPushedOut = usurper !== null;
+    probe.evictionMs = evictionMs(offer, engine, this.#copies, usurper);
     return probe;
   }
 
@@ -180,6 +182,7 @@ class Probe implements Reckoned {
   view!: EngineView;
   unseenMs: readonly number[] = [];
   unseenModel: string | null = null;
+  isPushedOut = false;
   evictionMs = 0;
   correction = 1;
   cachedTokens = 0;

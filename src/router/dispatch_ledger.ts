@@ -8,7 +8,7 @@ interface Dispatch {
 
 interface MemberLedger {
   last: number;
-  /** Dispatches by number, until they were seen or ended. */
+  /** Dispatches by number, until they ended. */
   readonly open: Map<number, Dispatch>;
 }
 
@@ -53,18 +53,18 @@ export class DispatchLedger {
   /**
    * The dispatches to a device that its member's reports do not hold yet.
    *
-   * @param seen Highest number that the reports hold; all up to it are forgotten.
+   * @param seen Highest number that the reports of this device hold; those of another may hold fewer.
    * @returns Expected work of each, in order of dispatch.
    */
   unseenMs(member: NodeId, device: string, seen: number): readonly number[] {
     const ledger = this.#members.get(member);
     if (ledger === undefined || ledger.open.size === 0) return NONE;
-    const unseen: number[] = [];
+    let unseen: number[] | null = null;
     for (const [number, dispatch] of ledger.open) {
-      if (number <= seen) ledger.open.delete(number);
-      else if (dispatch.device === device) unseen.push(dispatch.expectedMs);
+      if (number <= seen || dispatch.device !== device) continue;
+      (unseen ??= []).push(dispatch.expectedMs);
     }
-    return unseen;
+    return unseen ?? NONE;
   }
 
   /**
@@ -76,7 +76,9 @@ export class DispatchLedger {
    */
   unseenModel(member: NodeId, device: string, seen: number): string | null {
     let model: string | null = null;
-    for (const [number, one] of this.#members.get(member)?.open ?? []) {
+    const ledger = this.#members.get(member);
+    if (ledger === undefined || ledger.open.size === 0) return null;
+    for (const [number, one] of ledger.open) {
       if (number > seen && one.device === device) model = one.model;
     }
     return model;

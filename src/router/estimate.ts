@@ -46,6 +46,8 @@ export interface Reckoned {
   readonly view: Pick<EngineView, "availability" | "hop" | "stated">;
   readonly unseenMs: readonly number[];
   readonly unseenModel: string | null;
+  /** Whether an own dispatch of another model, unseen as well, pushes this one out of memory. */
+  readonly isPushedOut: boolean;
   readonly evictionMs: number;
   readonly correction: number;
 }
@@ -91,6 +93,7 @@ export function estimate(input: EstimateInput): Estimate {
     view: { availability, hop },
     unseenMs: input.unseenMs,
     unseenModel: input.unseenModel ?? null,
+    isPushedOut: false,
     evictionMs: input.evictionMs ?? 0,
     correction: input.correction ?? 1,
   });
@@ -224,9 +227,11 @@ function prefillMsOf(
 }
 
 /** Whether the model is loaded when the queue has run down to this request. */
-function isLoadedThen({ stated: offer, unseenModel }: Reckoned): boolean {
+function isLoadedThen(
+  { stated: offer, unseenModel, isPushedOut }: Reckoned,
+): boolean {
   if (unseenModel === offer.model) return true;
-  // Another model's dispatch pushes it out where there is room for few.
+  if (isPushedOut) return false;
   if (offer.loadedAfterQueue !== undefined) return offer.loadedAfterQueue;
   return offer.state.kind === "warm" || offer.state.kind === "loading";
 }

@@ -35,14 +35,21 @@ export class WarmCopies {
  * @param offer The model that would be loaded.
  * @param engine Who offers it.
  * @param copies What is warm elsewhere.
+ * @param usurper Whose load is under way to push it out, so that it has to come back; null for nobody's.
  * @returns Milliseconds; 0 where nothing is loaded or evicted.
  */
 export function evictionMs(
   offer: Offer,
   engine: EngineSnapshot,
   copies: WarmCopies,
+  usurper: Offer | null = null,
 ): number {
   const { evicts, loadedAfterQueue, state } = offer;
+  if (usurper !== null) {
+    // Somebody has just asked for it.
+    const { model, rates: { loadTimeMs: reloadMs } } = usurper;
+    return priceOf({ model, reloadMs, idleMs: 0 }, engine, copies);
+  }
   if (evicts === undefined || evicts.length === 0) return 0;
   const isLoadedThen = loadedAfterQueue ??
     (state.kind === "warm" || state.kind === "loading");
@@ -51,6 +58,27 @@ export function evictionMs(
     (sum, eviction) => sum + priceOf(eviction, engine, copies),
     0,
   );
+}
+
+/**
+ * Find the model that an own dispatch, which no report holds yet, is about to
+ * load in place of an offered one.
+ *
+ * @param offer The offered model.
+ * @param engine Who offers it.
+ * @param unseenModel Model of the last such dispatch to the device, or null.
+ * @returns The engine's offer of that other model, or null where this one stays.
+ */
+export function usurperOf(
+  offer: Offer,
+  engine: EngineSnapshot,
+  unseenModel: string | null,
+): Offer | null {
+  if (unseenModel === null || unseenModel === offer.model) return null;
+  const other = tableOf(engine).named(unseenModel)[0];
+  return other?.evicts?.some(({ model }) => model === offer.model) === true
+    ? other
+    : null;
 }
 
 function priceOf(

@@ -1,4 +1,9 @@
-import type { NodeId, Offer, Source } from "../domain/mod.ts";
+import {
+  ageLoadState,
+  type NodeId,
+  type Offer,
+  type Source,
+} from "../domain/mod.ts";
 import type { Demand, EngineSnapshot, Unfit } from "./candidate.ts";
 
 /**
@@ -7,7 +12,7 @@ import type { Demand, EngineSnapshot, Unfit } from "./candidate.ts";
  *
  * @param demand The request.
  * @param engine The engine.
- * @param offer Its offer of the model.
+ * @param offer Its offer of the model, as it is now or as the engine stated it.
  * @param self This node.
  * @returns The reason, or null when it can.
  */
@@ -81,7 +86,7 @@ export function longestInput(demand: Demand): number {
 }
 
 function standing(engine: EngineSnapshot, offer: Offer): Unfit | null {
-  const { availability } = engine.view;
+  const { availability, stated } = engine.view;
   if (availability.kind === "unavailable") {
     return {
       kind: "unavailable",
@@ -89,14 +94,15 @@ function standing(engine: EngineSnapshot, offer: Offer): Unfit | null {
       retryInMs: null,
     };
   }
-  if (offer.state.kind === "failed") {
+  const state = ageLoadState(offer.state, stated?.stateAgeMs ?? 0);
+  if (state.kind === "failed") {
     return {
       kind: "unavailable",
-      reason: `the model failed to load: ${offer.state.reason}`,
-      retryInMs: offer.state.retryInMs,
+      reason: `the model failed to load: ${state.reason}`,
+      retryInMs: state.retryInMs,
     };
   }
-  if (offer.queue.slots < 1) {
+  if ((stated?.queue ?? offer.queue).slots < 1) {
     return { kind: "unavailable", reason: "has no slots", retryInMs: null };
   }
   const { bar } = engine;

@@ -120,6 +120,8 @@ function offersThatMatter(
     const engine = engines[at];
     if (engine === undefined) continue;
     matter[at]?.add(engine.view.stated?.bring(offer) ?? offer);
+    const unseen = engine.unseenModel?.(offer.device) ?? null;
+    if (unseen !== null) names.add(unseen);
     for (const { model } of offer.evicts ?? []) {
       names.add(model);
       const root = tableOf(engine).rootOf(model);

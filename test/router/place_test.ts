@@ -19,6 +19,7 @@ interface Part {
   readonly jitterMs?: number;
   readonly bar?: Bar | null;
   readonly unseenMs?: readonly number[];
+  readonly unseenModel?: string;
 }
 
 function engine(part: Part = {}): EngineSnapshot {
@@ -36,6 +37,7 @@ function engine(part: Part = {}): EngineSnapshot {
       dispatchesSeen: Infinity,
     },
     unseenMs: () => part.unseenMs ?? [],
+    unseenModel: () => part.unseenModel ?? null,
     bar: part.bar ?? null,
   };
 }
@@ -124,6 +126,39 @@ Deno.test("place counts own dispatches that a peer has not reported", () => {
     engine({ node: 2, offers: [speed(10)], unseenMs: [1000] }),
   ];
   assert.equal(order(placed(engines))[0], "1/e");
+});
+
+Deno.test("place loads again what an own dispatch of another model, not reported yet, pushes out", () => {
+  const other = {
+    ...speed(10),
+    model: "other",
+    state: { kind: "cold" },
+    evicts: [{ model: "m", reloadMs: 4000, idleMs: 0 }],
+    rates: { ...speed(10).rates, loadTimeMs: 3000 },
+  } as const;
+  const mine = {
+    ...speed(10),
+    rates: { ...speed(10).rates, loadTimeMs: 4000 },
+  };
+  const estimateWith = (unseenModel: string | undefined) => {
+    const found = placed([
+      engine({
+        offers: [mine, other],
+        ...(unseenModel === undefined ? {} : { unseenMs: [3500], unseenModel }),
+      }),
+    ]);
+    assert(found.kind === "placed");
+    return found.first.estimate;
+  };
+  assert.equal(estimateWith(undefined).estimateMs, 1000);
+  const { terms, estimateMs } = estimateWith("other");
+  assert.equal(terms.queueMs, 3500);
+  assert.equal(terms.loadMs, 4000);
+  // The other model's reload, twice, because nobody else has it.
+  assert.equal(terms.evictionMs, 6000);
+  assert.equal(estimateMs, 3500 + 4000 + 1000);
+  assert.equal(estimateWith("m").terms.loadMs, 0);
+  assert.equal(estimateWith("third").terms.loadMs, 0);
 });
 
 Deno.test("place breaks ties for this node, else by the seed, the same for the same", () => {

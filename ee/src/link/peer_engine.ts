@@ -1,9 +1,6 @@
 import {
-  ageLoadState,
-  ageQueue,
   type Attempt,
   type Availability,
-  BroughtOffers,
   type Engine,
   type EngineView,
   type Hop,
@@ -12,6 +9,7 @@ import {
   OfferTable,
   type QueueReport,
   type StartResult,
+  StatedView,
   type WorkReport,
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
@@ -62,6 +60,8 @@ interface Stated {
 export class PeerEngines {
   readonly #options: PeerEnginesOptions;
   readonly #engines = new Map<string, PeerEngine>();
+  /** What `accepted` lines said, by device: engines share its queue. */
+  readonly #accepted = new Map<string, SeenQueue>();
   #listedFrom: WorkReport | null = null;
   #listed: readonly Engine[] = [];
 
@@ -81,7 +81,7 @@ export class PeerEngines {
     this.#listedFrom = report;
     this.#listed = [...ids].map((id) => {
       const engine = this.#engines.get(id) ??
-        new PeerEngine(id, this.#options);
+        new PeerEngine(id, this.#options, this.#accepted);
       this.#engines.set(id, engine);
       return engine;
     });
@@ -89,17 +89,31 @@ export class PeerEngines {
   }
 }
 
+/** A device's queue as another engine on it has it: with its own number of slots. */
+function withSlots(
+  queue: QueueReport,
+  [offer]: readonly Offer[],
+): QueueReport {
+  const slots = offer?.queue.slots ?? queue.slots;
+  return slots === queue.slots ? queue : { ...queue, slots };
+}
+
 /** One engine of a peer behind the port that local engines have. */
 class PeerEngine implements Engine {
   readonly id: string;
   readonly #options: PeerEnginesOptions;
-  /** By device; each holds until a newer status comes. */
-  readonly #accepted = new Map<string, SeenQueue>();
+  /** By device, of all engines of the peer; each holds until a newer status comes. */
+  readonly #accepted: Map<string, SeenQueue>;
   #stated: Stated | null = null;
 
-  constructor(id: string, options: PeerEnginesOptions) {
+  constructor(
+    id: string,
+    options: PeerEnginesOptions,
+    accepted: Map<string, SeenQueue>,
+  ) {
     this.id = id;
     this.#options = options;
+    this.#accepted = accepted;
   }
 
   get node(): NodeId {
@@ -127,23 +141,19 @@ class PeerEngine implements Engine {
     const nowMs = clock.monotonic();
     const newer = this.#newerQueue(onlyDevice, work.atMs);
     const atMs = newer?.atMs ?? work.atMs;
-    const index = new BroughtOffers(offers, (offer) => ({
-      ...offer,
-      state: ageLoadState(offer.state, nowMs - work.atMs),
-      queue: ageQueue(newer?.queue ?? offer.queue, nowMs - atMs),
-    }), table);
-    return {
+    return new StatedView({
       availability: withMachine(standing.availability(), work.report),
       hop,
-      get offers() {
-        return index.all();
-      },
-      index,
+      list: offers,
+      table,
+      stateAgeMs: nowMs - work.atMs,
+      queue: newer === undefined ? null : withSlots(newer.queue, offers),
+      queueAgeMs: nowMs - atMs,
       dispatchesSeen: Math.max(
         work.report.dispatchesSeen[self] ?? 0,
         newer?.dispatchesSeen ?? 0,
       ),
-    };
+    });
   }
 
   async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {

@@ -62,6 +62,7 @@ function reportWith(queue: QueueReport, seen = 4): WorkReport {
 
 interface Peer {
   readonly engine: Engine;
+  readonly engines: readonly Engine[];
   readonly channel: MemberChannel;
   readonly failures: string[];
   readonly roundTrips: number[];
@@ -93,7 +94,7 @@ function peerOn(
   const [engine] = engines.list();
   if (engine === undefined) throw new Error("No engine");
   assert.equal(engines.list()[0], engine);
-  return { engine, channel, failures, roundTrips };
+  return { engine, engines: engines.list(), channel, failures, roundTrips };
 }
 
 function acceptWith(answer: () => Promise<ReadableStream<Uint8Array>>) {
@@ -389,6 +390,38 @@ Deno.test("a peer's queue ages with local time, and an accepted line replaces it
   await readAll((await started.answer()).body);
   assert.deepEqual(engine.view().offers[0]?.queue, QUEUE);
   assert.equal(engine.view().dispatchesSeen, 7);
+});
+
+Deno.test("an accepted line of one engine is news of all that share its device, each with its own slots", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() => Promise.resolve(bodyOf([]))),
+  );
+  const clock = new ManualClock();
+  const { engines: [one], ...seen } = reportWith(QUEUE);
+  if (one === undefined) throw new Error("No engine");
+  const other = (id: string, device: string) => ({
+    id,
+    offers: one.offers.map((offer) => ({
+      ...offer,
+      device,
+      queue: { ...offer.queue, slots: 5 },
+    })),
+  });
+  const report = {
+    ...seen,
+    engines: [one, other("sim/2", "cpu"), other("sim/3", "gpu")],
+  };
+  const { engine, engines } = peerOn(link, clock, { report, atMs: 0 });
+  await clock.advance(120);
+  const started = await engine.start(attemptFrom(entryId, 7), never);
+  if (started.kind !== "accepted") throw new Error(started.message);
+  await readAll((await started.answer()).body);
+  const [, same, elsewhere] = engines.map((each) => each.view());
+  assert.deepEqual(same?.offers[0]?.queue, { ...QUEUE, slots: 5 });
+  assert.equal(same?.dispatchesSeen, 7);
+  assert.deepEqual(elsewhere?.offers[0]?.queue.runningMs, [30, 180]);
+  assert.equal(elsewhere?.dispatchesSeen, 4);
 });
 
 Deno.test("HopMeter gives the median of the last 16 and their mean deviation", () => {
