@@ -375,7 +375,10 @@ export class SimulatedNode {
       seen: (sample) => {
         held.sampled = true;
         this.#rates.get(run.work.job.model)
-          ?.observeRunning(sample, clock.monotonic());
+          ?.observeRunning({
+            ...sample,
+            contextTokens: run.work.job.promptTokens + progress(),
+          }, clock.monotonic());
       },
     });
   }

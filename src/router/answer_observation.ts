@@ -34,18 +34,14 @@ export function observationOf(
   const { tally, content } = meter;
   const { timings } = tally;
   const took = times.endedAtMs - times.startedAtMs;
-  const gaps = tally.outputTokens - 1;
-  let prefillMs: number | null = timings?.promptMs ?? null;
-  let decodeMs: number | null = timings?.outputMs ?? null;
-  if (timings === null && offer.state.kind === "warm") {
-    if (!decodes(attempt.request.capability)) prefillMs = took;
-    else if (content !== null) {
-      prefillMs = content.firstMs - times.startedAtMs;
-      decodeMs = gaps > 0
-        ? (content.lastMs - content.firstMs) * tally.outputTokens / gaps
-        : null;
-    }
-  }
+  const isWarm = offer.state.kind === "warm";
+  const span = spanOf(meter, isWarm, times.startedAtMs);
+  const { prefillMs, decodeMs } = decodes(attempt.request.capability)
+    ? partsOf(span, tally.outputTokens)
+    : { prefillMs: span?.firstMs ?? (isWarm ? took : null), decodeMs: null };
+  const untilFirstMs = content === null
+    ? took - (timings?.outputMs ?? 0)
+    : content.firstMs - times.startedAtMs;
   const counted = (timings?.promptTokens ?? 0) + (timings?.cachedTokens ?? 0);
   return {
     work: workOf(attempt),
@@ -55,12 +51,61 @@ export function observationOf(
       ? 1
       : timings.promptTokens / counted,
     decodeMs,
+    overheadMs: timings === null || !isWarm
+      ? null
+      : untilFirstMs - timings.promptMs,
     outputTokens: tally.outputTokens,
     cut: tally.cut,
     loadTimeMs: times.loadTimeMs,
     serviceMs: took,
     contentEvents: tally.contentEvents,
     sampled: times.sampled,
+  };
+}
+
+/** The time to the first token is at least so much prefill. */
+const LEAST_PREFILL = 0.1;
+
+/** Time to the first token, and from there to the last. */
+interface Span {
+  readonly firstMs: number;
+  readonly restMs: number;
+}
+
+/** By the engine's own clock, else by when content came, which says little of a prefill after a load. */
+function spanOf(
+  { tally: { timings }, content }: AnswerMeter,
+  isWarm: boolean,
+  startedAtMs: number,
+): Span | null {
+  if (timings !== null) {
+    return { firstMs: timings.promptMs, restMs: timings.outputMs };
+  }
+  return isWarm && content !== null
+    ? {
+      firstMs: content.firstMs - startedAtMs,
+      restMs: content.lastMs - content.firstMs,
+    }
+    : null;
+}
+
+/**
+ * Divide an answer's time between prefill and decode. The first token comes
+ * with the end of the prefill, in llama-server's timings as in a stream, so
+ * that n tokens have n − 1 steps between them; an estimate reckons with n.
+ */
+function partsOf(
+  span: Span | null,
+  outputTokens: number,
+): { readonly prefillMs: number | null; readonly decodeMs: number | null } {
+  if (span === null) return { prefillMs: null, decodeMs: null };
+  const { firstMs, restMs } = span;
+  const steps = outputTokens - 1;
+  if (steps < 1) return { prefillMs: firstMs, decodeMs: null };
+  const stepMs = restMs / steps;
+  return {
+    prefillMs: Math.max(firstMs - stepMs, LEAST_PREFILL * firstMs),
+    decodeMs: restMs + stepMs,
   };
 }
 

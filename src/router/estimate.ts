@@ -9,6 +9,7 @@ import {
   type Rates,
   type Terms,
 } from "../domain/mod.ts";
+import { decodeLength, lengthFactor, prefillLength } from "./length_shape.ts";
 import { QueuePlay } from "./queue_wait.ts";
 
 /** The part of a request that costs time. */
@@ -131,9 +132,7 @@ export class Reckoning {
     const { waitMs } = play;
     const state = ageLoadState(offer.state, stated?.stateAgeMs ?? 0);
     this.waitMs = waitMs;
-    this.#tpotMs = decodes(work.capability)
-      ? tpotAt(rates, play.concurrency)
-      : 0;
+    this.#tpotMs = tpotOf(work, rates, play.concurrency);
     this.#loadMs = isLoadedThen(one)
       ? loadMsOf(lastOf(state, rates), rates, waitMs)
       : rates.loadTimeMs;
@@ -192,9 +191,7 @@ export function serviceMs(
   offer: Offer,
   concurrency: number,
 ): number {
-  const decodeMs = decodes(work.capability)
-    ? work.outputTokens * tpotAt(offer.rates, concurrency)
-    : 0;
+  const decodeMs = work.outputTokens * tpotOf(work, offer.rates, concurrency);
   return loadMsOf(offer.state, offer.rates, 0) + prefillMsOf(offer, work) +
     decodeMs;
 }
@@ -204,11 +201,26 @@ export function serviceMs(
  *
  * @param rates The model's rates.
  * @param concurrency Sequences side by side, from 1.
+ * @param contextTokens Tokens that it is written after; the usual pace where nobody says.
  * @returns Milliseconds; beyond what is known, those of the highest known.
  */
-export function tpotAt(rates: Rates, concurrency: number): number {
+export function tpotAt(
+  rates: Rates,
+  concurrency: number,
+  contextTokens?: number,
+): number {
   const at = Math.min(Math.max(concurrency, 1), rates.tpotMs.length) - 1;
-  return rates.tpotMs[at] ?? 0;
+  const tpotMs = rates.tpotMs[at] ?? 0;
+  return contextTokens === undefined
+    ? tpotMs
+    : tpotMs * lengthFactor(rates.byLength?.decode, contextTokens);
+}
+
+function tpotOf(work: Work, rates: Rates, concurrency: number): number {
+  if (!decodes(work.capability)) return 0;
+  const { promptTokens, outputTokens } = work;
+  const length = decodeLength(promptTokens, outputTokens);
+  return tpotAt(rates, concurrency, length);
 }
 
 /** Whether answers of a capability come token by token. */
@@ -216,14 +228,21 @@ export function decodes(capability: Capability): boolean {
   return capability === "chat" || capability === "completion";
 }
 
-/** What is cached went with the weights when they were unloaded. */
+/**
+ * With what an answer costs once, however short. What is cached went with the
+ * weights when they were unloaded.
+ */
 function prefillMsOf(
   { rates, state }: Offer,
   { promptTokens, cachedTokens }: Work,
 ): number {
   const cached = state.kind === "warm" ? cachedTokens ?? 0 : 0;
   const tokens = promptTokens - cached;
-  return tokens > 0 ? tokens / rates.prefillTokensPerSecond * 1000 : 0;
+  const onceMs = rates.overheadMs ?? 0;
+  if (!(tokens > 0)) return onceMs;
+  const length = prefillLength(promptTokens, cached);
+  return onceMs + tokens / rates.prefillTokensPerSecond * 1000 *
+      lengthFactor(rates.byLength?.prefill, length);
 }
 
 /** Whether the model is loaded when the queue has run down to this request. */

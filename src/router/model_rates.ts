@@ -1,5 +1,6 @@
 import type { Offer, Rates } from "../domain/mod.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { decodeLength, LengthShape, prefillLength } from "./length_shape.ts";
 import { type Level, observeLevel, startLevel } from "./level.ts";
 import { OutputLengths } from "./output_length.ts";
 import {
@@ -19,6 +20,8 @@ export interface AnswerObservation {
   /** Share of the prompt that was really processed, from 0 to 1. */
   readonly uncachedShare: number;
   readonly decodeMs: number | null;
+  /** Milliseconds that went neither into prefill nor into decode; absent or null where nobody can tell. */
+  readonly overheadMs?: number | null;
   readonly outputTokens: number;
   /** Whether a limit ended the answer. */
   readonly cut: boolean;
@@ -37,6 +40,8 @@ export interface RunningObservation {
   /** Mean time per chunk with output, at the machine's usual speed. */
   readonly perEventMs: number;
   readonly concurrency: number;
+  /** Tokens that are there already, prompt and answer; absent where nobody counted. */
+  readonly contextTokens?: number;
 }
 
 /** Fewer tokens than this show the fixed cost of a step, not its speed. */
@@ -49,6 +54,8 @@ const MAX_CONCURRENCY = 256;
 /** Observations that make a level one to compare with. */
 const LEAST_KNOWN = 3;
 const LEAST_EVENTS = 4;
+/** An overhead beyond this is a wait for something, and no property of the model. */
+const MOST_OVERHEAD_MS = 500;
 /** The part of a slowdown that answers do not teach: what lasts becomes the usual speed in the end. */
 const UNLEARNED = 0.9;
 
@@ -58,11 +65,16 @@ const UNLEARNED = 0.9;
  * comes from the engine's own priors.
  *
  * The prefill rate is in tokens as requests count them, so that an estimate
- * made from a rough count comes out right all the same.
+ * made from a rough count comes out right all the same. Prefill and TPOT are
+ * levels with a shape each: the level follows the machine's speed, the shape
+ * how that depends on the length of the context.
  */
 export class ModelRates {
   #prefill: Level = startLevel(1);
   #load: Level = startLevel(1);
+  #overhead: Level = startLevel(1);
+  readonly #prefillShape = new LengthShape();
+  readonly #decodeShape = new LengthShape();
   /** Index 0 is one sequence alone. */
   readonly #tpot: Level[] = [];
   #merged: {
@@ -100,6 +112,7 @@ export class ModelRates {
       observations: this.#completions,
       typicalError: this.#errors > 0 ? this.#typicalError : prior.typicalError,
       expectedOutputTokens: this.#outputTokensOver(prior),
+      ...this.#learnedShape(),
     };
   }
 
@@ -123,25 +136,22 @@ export class ModelRates {
       if (relative !== null) this.#observeSlowdown(1 / relative, nowMs);
     }
     const usual = this.slowdown(nowMs) ** UNLEARNED;
-    const promptTokens = seen.work.promptTokens * seen.uncachedShare;
-    if (seen.prefillMs !== null && promptTokens >= LEAST_PROMPT_TOKENS) {
-      this.#prefill = observeLevel(
-        this.#prefill,
-        promptTokens / seen.prefillMs * 1000 * usual,
-      );
+    const { overheadMs = null } = seen;
+    if (overheadMs !== null && overheadMs <= MOST_OVERHEAD_MS) {
+      this.#overhead = observeLevel(this.#overhead, overheadMs);
     }
+    this.#observePrefill(seen, usual);
     if (!decodes(seen.work.capability)) return;
     this.#lengths.observe(seen.outputTokens, seen.cut);
     this.#expectedOutputTokens = null;
     if (seen.decodeMs === null || seen.outputTokens < LEAST_OUTPUT_TOKENS) {
       return;
     }
-    const at = levelOf(seen.concurrency);
-    const level = observeLevel(
-      this.#tpot[at] ?? startLevel(1),
+    this.#observeTpot(
+      seen.concurrency,
       seen.decodeMs / seen.outputTokens / usual,
+      decodeLength(seen.work.promptTokens, seen.outputTokens),
     );
-    this.#learnTpot(at, level);
   }
 
   /**
@@ -152,7 +162,9 @@ export class ModelRates {
    * @param nowMs Monotonic time.
    */
   observeRunning(seen: RunningObservation, nowMs: number): void {
-    const tpotMs = seen.perEventMs / this.tokensPerEvent;
+    const { contextTokens } = seen;
+    const tpotMs = seen.perEventMs / this.tokensPerEvent /
+      (contextTokens === undefined ? 1 : this.#decodeShape.at(contextTokens));
     const at = levelOf(seen.concurrency);
     const level = this.#tpot[at];
     if (level !== undefined && level.observations >= LEAST_KNOWN) {
@@ -175,6 +187,40 @@ export class ModelRates {
   /** Output tokens that a chunk with output has, on average. */
   get tokensPerEvent(): number {
     return this.#tokensPerEvent.value;
+  }
+
+  #observePrefill(seen: AnswerObservation, usual: number): void {
+    const { work: { promptTokens }, uncachedShare, prefillMs } = seen;
+    const tokens = promptTokens * uncachedShare;
+    if (prefillMs === null || tokens < LEAST_PROMPT_TOKENS) return;
+    const length = prefillLength(promptTokens, promptTokens - tokens);
+    const shape = this.#prefillShape;
+    const rate = tokens / prefillMs * 1000 * usual * shape.at(length);
+    const before = this.#prefill;
+    this.#prefill = observeLevel(before, rate);
+    if (before.observations > 0) shape.observe(length, before.value / rate);
+  }
+
+  #observeTpot(concurrency: number, tpotMs: number, length: number): void {
+    const at = levelOf(concurrency);
+    const shape = this.#decodeShape;
+    const before = this.#tpot[at] ?? startLevel(1);
+    const level = tpotMs / shape.at(length);
+    this.#learnTpot(at, observeLevel(before, level));
+    if (before.observations > 0) shape.observe(length, level / before.value);
+  }
+
+  #learnedShape(): Pick<Rates, "overheadMs" | "byLength"> {
+    if (this.#completions === 0) return {};
+    return {
+      ...(this.#overhead.observations > 0
+        ? { overheadMs: this.#overhead.value }
+        : {}),
+      byLength: {
+        prefill: this.#prefillShape.factors,
+        decode: this.#decodeShape.factors,
+      },
+    };
   }
 
   #observeSlowdown(ratio: number, nowMs: number): void {
@@ -200,14 +246,21 @@ export class ModelRates {
       const tokens = seen.work.promptTokens * seen.uncachedShare;
       const known = this.#prefill.observations >= LEAST_KNOWN &&
         tokens >= LEAST_PROMPT_TOKENS && seen.prefillMs !== null;
-      return known
-        ? tokens / seen.prefillMs * 1000 / this.#prefill.value
-        : null;
+      if (!known) return null;
+      const length = prefillLength(
+        seen.work.promptTokens,
+        seen.work.promptTokens - tokens,
+      );
+      return tokens / seen.prefillMs * 1000 * this.#prefillShape.at(length) /
+        this.#prefill.value;
     }
     const level = this.#tpot[levelOf(seen.concurrency)];
     const known = level !== undefined && level.observations >= LEAST_KNOWN &&
       seen.decodeMs !== null && seen.outputTokens >= LEAST_OUTPUT_TOKENS;
-    return known ? level.value * seen.outputTokens / seen.decodeMs : null;
+    if (!known) return null;
+    const length = decodeLength(seen.work.promptTokens, seen.outputTokens);
+    return level.value * this.#decodeShape.at(length) * seen.outputTokens /
+      seen.decodeMs;
   }
 
   /** Views are frequent and completions are not, so this is kept until the next. */

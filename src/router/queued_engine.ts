@@ -23,6 +23,7 @@ import type { DeviceQueues } from "./device_queues.ts";
 import { decodes, serviceMs, tpotAt } from "./estimate.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
+import { decodeLength } from "./length_shape.ts";
 import { RunningSamples } from "./running_samples.ts";
 import { SelfMeasurement } from "./self_measurement.ts";
 import type { LoadOutlook } from "./load_outlook.ts";
@@ -263,8 +264,14 @@ export class QueuedEngine implements Engine, Disposable {
       seen: ({ perEventMs, concurrency }) => {
         sampled = true;
         const factor = this.#options.speed?.factor() ?? 1;
-        this.#ratesOf(offer.model).observeRunning(
-          { perEventMs: perEventMs * factor, concurrency },
+        const rates = this.#ratesOf(offer.model);
+        rates.observeRunning(
+          {
+            perEventMs: perEventMs * factor,
+            concurrency,
+            contextTokens: attempt.request.promptTokens +
+              meter.tally.contentEvents * rates.tokensPerEvent,
+          },
           clock.monotonic(),
         );
       },
@@ -337,7 +344,8 @@ export class QueuedEngine implements Engine, Disposable {
       attempt.expectedOutputTokens,
     );
     const running = Math.max(1, this.#queueOf(raw).running);
-    return tokens * tpotAt(this.#ratesNow(raw), running);
+    const length = decodeLength(attempt.request.promptTokens + soFar, tokens);
+    return tokens * tpotAt(this.#ratesNow(raw), running, length);
   }
 
   /** What the load took that has just been waited for, if the engine says so. */

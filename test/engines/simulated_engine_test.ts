@@ -127,9 +127,9 @@ Deno.test("createSimulatedEngine takes exactly prefill and decode when one seque
   assert.equal(finish.choices[0].finish_reason, "length");
   assert.deepEqual(
     [finish.timings.prompt_ms, finish.timings.predicted_ms],
-    [50, 100],
+    [60, 90],
+    "as llama-server has it, the first token ends the prefill",
   );
-  assert.equal(finish.timings.predicted_per_second, 100);
 });
 
 Deno.test("createSimulatedEngine slows both sequences when two run", async () => {

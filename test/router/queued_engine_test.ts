@@ -139,9 +139,10 @@ Deno.test("QueuedEngine shows its queue and what it learned from timings", async
   const timings = {
     prompt_n: 50,
     cache_n: 50,
-    prompt_ms: 25,
+    // The first token is there with the end of the prefill: nine steps to the last.
+    prompt_ms: 55,
     predicted_n: 10,
-    predicted_ms: 300,
+    predicted_ms: 270,
   };
   const { clock, engine } = setUp(() => ({
     kind: "answer",
@@ -175,7 +176,7 @@ Deno.test("QueuedEngine learns from gaps where there are no timings, and embeddi
   const chat = setUp(() => ({
     kind: "answer",
     steps: [
-      { waitMs: 200 },
+      { waitMs: 220 },
       text("a"),
       ...[1, 2, 3, 4].flatMap(() => [{ waitMs: 20 }, text("b")]),
       DONE,

@@ -58,6 +58,11 @@ const offerSchema = z.object({
     observations: z.number().nonnegative(),
     typicalError: z.number().nonnegative(),
     expectedOutputTokens: z.number().nonnegative(),
+    overheadMs: ms.exactOptional(),
+    byLength: z.object({
+      prefill: z.array(rate).max(64),
+      decode: z.array(rate).max(64),
+    }).exactOptional(),
   }),
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
   isPaid: z.boolean().exactOptional(),

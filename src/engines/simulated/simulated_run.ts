@@ -29,6 +29,7 @@ export class SimulatedRun {
   readonly #over = Promise.withResolvers<void>();
   readonly #leave: () => void;
   #prefilledMs = 0;
+  #firstTokenMs: number | null = null;
   #tokens = 0;
   #sink: ReadableStreamDefaultController<Uint8Array> | null = null;
 
@@ -64,6 +65,7 @@ export class SimulatedRun {
         return;
       case "token":
         this.#tokens = event.number;
+        this.#firstTokenMs ??= event.atMs;
         if (this.#plan.kind === "generation" && this.#sink !== null) {
           this.#write(tokenChunk(this.#plan.frame, event.number));
         }
@@ -120,11 +122,13 @@ export class SimulatedRun {
     if (plan.kind === "given") {
       this.#head.resolve(jsonAnswer(200, plan.answer));
     } else {
+      // As llama-server has it, the first token ends the prefill.
+      const firstMs = this.#firstTokenMs ?? atMs;
       const end: AnswerEnd = {
         outputTokens: this.#tokens,
         finishReason: plan.finishReason,
-        prefillMs: this.#prefillMs,
-        decodeMs: atMs - this.#prefilledMs,
+        prefillMs: this.#prefillMs + firstMs - this.#prefilledMs,
+        decodeMs: atMs - firstMs,
       };
       if (plan.stream) this.#close(plan.frame, end);
       else this.#head.resolve(jsonAnswer(200, wholeAnswer(plan.frame, end)));
