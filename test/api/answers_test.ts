@@ -300,6 +300,8 @@ Deno.test("an engine's own error keeps status and words, and loses keys, paths a
     "no such model",
   );
   assert.equal((await ask('{"detail":"bad"}', 422)).message, "bad");
+  const listed = await ask('[{"error":{"message":"bad","code":400}}]', 400);
+  assert.deepEqual([listed.message, listed.code], ["bad", 400]);
   assert.equal((await ask("plain words", 429, "1.5")).message, "plain words");
   assert.equal(
     (await ask("<html>down</html>", 503)).message,

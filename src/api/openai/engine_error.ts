@@ -18,7 +18,9 @@ const LONGEST_RETRY_SECONDS = 86_400;
  */
 export function engineError(status: number, bytes: Uint8Array): JsonObject {
   const text = new TextDecoder().decode(bytes);
-  const given = detailOf(parse(text), text);
+  const value = parse(text);
+  // Google's OpenAI route puts its error into a list.
+  const given = detailOf(Array.isArray(value) ? value[0] : value, text);
   return {
     message: given.message === ""
       ? `The engine answered with status ${status}`

@@ -1,9 +1,11 @@
 import { readBoundedText } from "./bounded_json.ts";
 import { restOf } from "./rate_limit.ts";
+import { restInBody } from "./rest_in_body.ts";
 
 /** Enough for any error that is worth reading. */
 const MOST_ERROR_BYTES = 256 * 1024;
 const LEAST_ERROR = 400;
+const RATE_LIMITED = 429;
 const REFUSED_KEYS: ReadonlySet<number> = new Set([401, 403]);
 
 /**
@@ -25,9 +27,10 @@ export async function adoptResponse(
   const type = response.headers.get("content-type");
   if (type !== null) headers.set("content-type", type);
   const rest = response.headers.get("retry-after") ??
-    (status === 429 ? restOf(response.headers, nowMs) : null);
+    (status === RATE_LIMITED ? restOf(response.headers, nowMs) : null);
   if (rest !== null) headers.set("retry-after", rest);
-  if (status < LEAST_ERROR || key === null) {
+  const mayTellRest = status === RATE_LIMITED && rest === null;
+  if (status < LEAST_ERROR || (key === null && !mayTellRest)) {
     return new Response(response.body, { status, headers });
   }
   if (REFUSED_KEYS.has(status)) {
@@ -39,7 +42,12 @@ export async function adoptResponse(
   if (text === null) {
     return errorResponse(status, `The provider answered ${status}`);
   }
-  return new Response(text.replaceAll(key, "[key]"), { status, headers });
+  const told = mayTellRest ? restInBody(text, nowMs) : null;
+  if (told !== null) headers.set("retry-after", told);
+  return new Response(key === null ? text : text.replaceAll(key, "[key]"), {
+    status,
+    headers,
+  });
 }
 
 function errorResponse(status: number, message: string): Response {

@@ -11,6 +11,8 @@ const DATES = [
   "anthropic-ratelimit-output-tokens-reset",
 ];
 const EPOCH = "x-ratelimit-reset";
+/** OpenAI's own, for waits below a second. */
+const MILLISECONDS = "retry-after-ms";
 /** Below it a number of the epoch form counts seconds, not milliseconds. */
 const LEAST_EPOCH_MS = 1e11;
 
@@ -28,6 +30,7 @@ const SPAN =
  */
 export function restOf(headers: Headers, nowMs: number): string | null {
   const waits = [
+    millisecondsOf(headers.get(MILLISECONDS)),
     ...SPANS.map((name) =>
       isUsedUp(headers, name) ? spanMs(headers.get(name)) : null
     ),
@@ -63,6 +66,12 @@ function spanMs(text: string | null): number | null {
 function secondsMs(text: string | null): number | null {
   return text !== null && /^\d{1,9}(?:\.\d+)?$/.test(text)
     ? Number(text) * 1_000
+    : null;
+}
+
+function millisecondsOf(text: string | null): number | null {
+  return text !== null && /^\d{1,12}(?:\.\d+)?$/.test(text)
+    ? Number(text)
     : null;
 }
 

@@ -202,3 +202,27 @@ Deno.test("a 429 rests a provider for as long as its own headers say (RET-01)", 
   assert(told instanceof Fault && told.code === "cooling_down");
   assert.equal(setup.calls.length, 2);
 });
+
+Deno.test("a 429 rests Gemini for as long as its error's RetryInfo says (RET-01)", async () => {
+  await using setup = await setUpProvider(
+    "gemini",
+    ({ url }) =>
+      url.pathname.endsWith("/models") ? undefined : Response.json([{
+        error: {
+          code: 429,
+          status: "RESOURCE_EXHAUSTED",
+          message: `Quota of ${KEY} exceeded`,
+          details: [{
+            "@type": "type.googleapis.com/google.rpc.RetryInfo",
+            retryDelay: "34.5s",
+          }],
+        },
+      }], { status: 429 }),
+  );
+  const ask = () => setup.ask("gemini/m").catch((error: Fault) => error);
+  await ask();
+  assert.equal(setup.router.standing()[0]?.engines[0]?.restsForMs, 35_000);
+  const told = await ask();
+  assert(told instanceof Fault && told.code === "cooling_down");
+  assert.equal(setup.calls.length, 2);
+});
