@@ -27,6 +27,7 @@ import {
   createSystemEntropy,
   explainDenial,
   FileError,
+  noProxyFor,
   type Platform,
 } from "./platform/mod.ts";
 
@@ -57,6 +58,8 @@ export async function runCovey(
   mainModule: string,
   extras: Extras = {},
 ): Promise<void> {
+  const noProxy = noProxyFor((name) => Deno.env.get(name));
+  if (noProxy !== null) Deno.env.set("NO_PROXY", noProxy);
   const entropy = createSystemEntropy();
   const clock = createSystemClock();
   const platform: Platform = {

@@ -26,6 +26,7 @@ export {
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";
 export type { Platform } from "./platform.ts";
+export { noProxyFor } from "./no_proxy.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";
 export { type TrackedProcesses, trackProcesses } from "./tracked_processes.ts";
