@@ -75,6 +75,7 @@ const LOOKING: ReadonlySet<ClusterAction> = new Set([
   "doctor",
   "audit",
   "copies",
+  "refresh",
 ]);
 
 /**

@@ -22,6 +22,8 @@ export async function actAlone(
   switch (action) {
     case "audit":
       return { events: [] };
+    case "refresh":
+      return { asked: 0 };
     case "copies":
       return { copies: [], unknown: [] };
     case "doctor": {
@@ -31,6 +33,7 @@ export async function actAlone(
     case "cancel_copy":
     case "copy":
     case "door":
+    case "drain":
     case "invite":
     case "join":
     case "leave":

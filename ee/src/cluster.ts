@@ -156,6 +156,10 @@ class BackgroundCluster implements Cluster {
     }];
   }
 
+  announce(): void {
+    this.#running?.announce();
+  }
+
   dormant(): boolean {
     return this.#dormant;
   }
@@ -182,6 +186,14 @@ class BackgroundCluster implements Cluster {
       case "remove": {
         const { remove } = await import("./actions/remove.ts");
         return await remove(body, this.#open().means(), signal);
+      }
+      case "drain": {
+        const { drain } = await import("./actions/drain.ts");
+        return await drain(body, this.#open().means(), signal);
+      }
+      case "refresh": {
+        const { refresh } = await import("./actions/refresh.ts");
+        return await refresh(this.#open().means(), signal);
       }
       case "door": {
         const { turnDoor } = await import("./actions/door.ts");

@@ -1,5 +1,6 @@
 import type { Host, Router } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
+import type { AuditLog } from "./audit/audit_log.ts";
 import { encodeCallBack, tryDial } from "./doctor/call_back.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
 import type { NodeIdentity } from "./identity/node_identity.ts";
@@ -9,6 +10,7 @@ import type { CloneGuard } from "./membership/clone_guard.ts";
 import type { DoorKeeper } from "./membership/door_keeper.ts";
 import type { Membership } from "./membership/membership.ts";
 import type { Peers } from "./membership/peers.ts";
+import { encodeDrain, parseDrain } from "./membership/drain_call.ts";
 import { encodeStatus } from "./membership/status_message.ts";
 import { parseTell } from "./membership/tell_message.ts";
 import type { Whereabouts } from "./whereabouts.ts";
@@ -26,6 +28,7 @@ export interface LinkAnswersOptions {
   readonly peers: Peers;
   readonly places: Whereabouts;
   readonly guard: CloneGuard;
+  readonly audit: AuditLog;
   readonly door: DoorKeeper;
   /** Port of this node's link. */
   port(): number;
@@ -82,7 +85,31 @@ export class LinkAnswers {
     return () => {
       door.merge(news.door, from);
       membership.merge(news.rows, from);
+      // Whoever has news has a new status.
+      peers.get(keyHash)?.monitor.pollNow();
     };
+  }
+
+  /**
+   * Take no more work, or take it again, because a member's operator says so.
+   *
+   * @throws {WireError} When the request can not be read.
+   */
+  async drain({ keyHash }: LinkCaller, body: Uint8Array): Promise<Uint8Array> {
+    const { audit, host, identity, peers } = this.#options;
+    const draining = parseDrain(body);
+    await host.drain?.(draining);
+    const by = peers.get(keyHash)?.monitor.name ?? "a member";
+    const { name } = host.node;
+    audit.note({ event: "drain", draining, name, id: identity.id, by });
+    host.log.info(
+      draining
+        ? "A member has this node drained"
+        : "A member has this node take work again",
+      { by },
+    );
+    const isDraining = host.router.report().draining ?? false;
+    return encodeDrain(host.drain === undefined ? isDraining : draining);
   }
 
   /** Dial a member where it says that it is, and tell it what came of it. */

@@ -1,11 +1,11 @@
 import {
-  type Conditions,
   type Host,
-  type MachineReading,
   type MemberView,
   type NodeId,
   withConditions,
+  type WorkReport,
 } from "@covey/core/domain";
+import type { Clock } from "@covey/core/platform";
 import type { KeyHash } from "./identity/key_hash.ts";
 import type { Membership } from "./membership/membership.ts";
 import type { Notes } from "./membership/notes.ts";
@@ -16,6 +16,7 @@ import type { Whereabouts } from "./whereabouts.ts";
 
 /** What showing the members needs. */
 export interface ViewSources {
+  readonly clock: Clock;
   readonly host: Host;
   readonly self: NodeId;
   readonly membership: Membership;
@@ -32,6 +33,7 @@ const IDENTITY_CHANGED =
 /** All rows as the API shows them, this node first. */
 export function viewMembers(sources: ViewSources): readonly MemberView[] {
   const { host, membership, notes, peers, places, self } = sources;
+  const report = host.router.report();
   const changed = membership.rows().filter(({ keyHash }) =>
     membership.standing(keyHash) === "identity_changed"
   );
@@ -41,9 +43,9 @@ export function viewMembers(sources: ViewSources): readonly MemberView[] {
       name: host.node.name,
       version: host.node.version,
       self: true,
-      ...machineOf(host.machine?.conditions(), host.machine?.reading()),
-      health: withConditions("healthy", host.machine?.conditions()),
-      draining: host.router.report().draining ?? false,
+      ...workOf(report),
+      health: withConditions("healthy", report.conditions),
+      draining: report.draining ?? false,
       addresses: places.own(),
       ...standingOf(sources, membership.own, [notes.own]),
       ...host.node.role === "controller" ? { role: "controller" } : {},
@@ -63,14 +65,18 @@ export function viewMembers(sources: ViewSources): readonly MemberView[] {
 }
 
 function viewPeer(sources: ViewSources, peer: Peer): MemberView {
-  const { membership, notes, places } = sources;
-  const { monitor, row } = peer;
+  const { clock, membership, notes, places } = sources;
+  const { channel, monitor, row } = peer;
   const status = monitor.held?.status;
+  const { lastHeardMs } = channel;
   return {
     id: row.id,
     name: monitor.name,
     self: false,
-    ...machineOf(status?.work.conditions, status?.work.machine),
+    ...status === undefined ? {} : workOf(status.work),
+    ...lastHeardMs === null
+      ? {}
+      : { heardMsAgo: Math.max(0, clock.monotonic() - lastHeardMs) },
     health: withConditions(monitor.health.state, status?.work.conditions),
     draining: status?.draining ?? false,
     addresses: places.ofPeer(peer),
@@ -105,13 +111,15 @@ function standingOf(
   };
 }
 
-function machineOf(
-  conditions: Conditions | undefined,
-  machine: MachineReading | undefined,
-): Pick<MemberView, "conditions" | "machine"> {
+/** What a node's report says of it beyond its engines. */
+function workOf(
+  { conditions, inFlight, machine, tier }: WorkReport,
+): Pick<MemberView, "conditions" | "inFlight" | "machine" | "tier"> {
   return {
     ...(conditions === undefined ? {} : { conditions }),
+    ...(inFlight === undefined ? {} : { inFlight }),
     ...(machine === undefined ? {} : { machine }),
+    ...(tier === undefined ? {} : { tier }),
   };
 }
 

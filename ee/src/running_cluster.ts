@@ -1,6 +1,7 @@
 import type { Engine, Host, MemberView } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
 import type { ActionMeans } from "./actions/action_means.ts";
+import { spreadNews } from "./actions/spread_news.ts";
 import type { AuditLog } from "./audit/audit_log.ts";
 import { ClusterGate } from "./cluster_gate.ts";
 import { ClusterCopies } from "./copy/cluster_copies.ts";
@@ -240,12 +241,20 @@ export class RunningCluster implements AsyncDisposable {
   members(): readonly MemberView[] {
     return viewMembers({
       host: this.#options.host,
+      clock: this.#options.platform.clock,
       self: this.#options.identity.id,
       membership: this.#membership,
       peers: this.#peers,
       places: this.#places,
       notes: this.#notes,
     });
+  }
+
+  /** Have the others look at this node now. */
+  announce(): void {
+    const { signal } = this.#life;
+    // Whoever is told asks; who can not be reached asks by itself.
+    spreadNews(this.means(), this.#peers.list(), [], signal).catch(() => {});
   }
 
   /** What operators' actions may touch. */
@@ -269,6 +278,7 @@ export class RunningCluster implements AsyncDisposable {
         this.#places.book.hint(keyHash, address);
         this.#peers.get(keyHash)?.monitor.pollNow();
       },
+      lookAround: () => this.#discovery?.refresh(),
       ownAddresses: () => this.#places.own(),
       dial: (...met) => this.#calls.dial(...met),
     };
@@ -324,6 +334,7 @@ export class RunningCluster implements AsyncDisposable {
         status: (caller, query) => answers.status(caller, query),
         copyOf: (caller, query) => answers.copyOf(caller, query),
         tell: (caller, body) => answers.tell(caller, body),
+        drain: (caller, body) => answers.drain(caller, body),
         callBack: (caller, query) => answers.callBack(caller, query),
         serve: answers.serve,
         copies: this.copies,

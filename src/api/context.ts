@@ -52,6 +52,8 @@ export interface ApiOptions {
   readonly clientKeys?: ClientKeys;
   /** How often each key, and each address without one, may ask; null or absent for no limit. */
   readonly rateLimit?: RateLimit | null;
+  /** Drains this node, or has it take work again, and keeps that; absent where it is kept until the node ends. */
+  readonly drain?: (draining: boolean) => Promise<void>;
   readonly self: { readonly id: NodeId; readonly name: string };
   /** Whether broken streams go on elsewhere unless a request says otherwise; absent for no. */
   readonly continueStreams?: boolean;

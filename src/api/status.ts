@@ -57,6 +57,7 @@ export function createStatusHandlers(options: ApiOptions): {
           version: member.version,
           state: member.state ?? "member",
           role: member.role ?? "node",
+          tier: member.tier ?? null,
           seat: member.seat ?? null,
           note: member.note ?? null,
           machine: member.machine,

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Command } from "./command.ts";
+import { drainCommand, undrainCommand } from "./drain.ts";
 import { explainCommand } from "./explain.ts";
 import { importCommand } from "./import.ts";
 import { membersCommand } from "./members.ts";
@@ -49,6 +50,8 @@ export const COMMANDS: readonly Command[] = [
   importCommand,
   rmCommand,
   psCommand,
+  drainCommand,
+  undrainCommand,
   explainCommand,
   secretCommand,
   versionCommand,

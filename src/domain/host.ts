@@ -33,6 +33,11 @@ export interface Host {
   readonly stateDir: string;
   /** Work from peers goes in here; what peers are told comes out. */
   readonly router: Pick<Router, "serve" | "report">;
+  /**
+   * Take no more work on this node's engines, or take it again; kept over
+   * restarts. Absent where a node can not be drained.
+   */
+  readonly drain?: (draining: boolean) => Promise<void>;
   /** The machine this node is on; unset where nobody watches it. */
   readonly machine?: Machine;
   /** The models folder; unset where there is none to copy from or into. */
@@ -48,6 +53,8 @@ export type ClusterAction =
   | "leave"
   | "remove"
   | "door"
+  | "drain"
+  | "refresh"
   | "doctor"
   | "audit"
   | "copy"
@@ -66,6 +73,8 @@ export interface Cluster extends AsyncDisposable {
   members(): readonly MemberView[];
   /** Members as pulls ask them first; null while there are none to ask. */
   pullAllies?(): PullAllies | null;
+  /** Have the members look at this node now, because what they know of it has changed; absent where none could. */
+  announce?(): void;
   /**
    * Whether nothing keeps it open: this node has no secret and was never
    * admitted, or has left. It holds no socket and no timer then.

@@ -77,6 +77,9 @@ export interface Conditions {
   readonly reasons: readonly string[];
 }
 
+/** Weight class of a machine: 1 carries heavy work first, 3 is a small board. */
+export type Tier = 1 | 2 | 3;
+
 /** Whom this node's engines serve now. */
 export type ServedCallers =
   | { readonly kind: "everyone" }
@@ -92,6 +95,8 @@ export interface Machine {
   conditions(): Conditions;
   /** Whose requests its engines serve. */
   served(): ServedCallers;
+  /** Its weight class, null while it is not known; absent where nobody reckons it. */
+  tier?(): Tier | null;
 }
 
 /** What the machine's state does to the speed of engines that compute on it. */

@@ -1,6 +1,6 @@
 import type { HealthState } from "./health.ts";
 import type { NodeId } from "./identifier.ts";
-import type { Conditions, MachineReading } from "./machine.ts";
+import type { Conditions, MachineReading, Tier } from "./machine.ts";
 
 /** A row of the member table as the API shows it, self included. */
 export interface MemberView {
@@ -14,6 +14,10 @@ export interface MemberView {
   readonly health: HealthState;
   /** Whether it takes no more work. */
   readonly draining: boolean;
+  /** Its weight class, 1 the strongest; absent where nobody knows it. */
+  readonly tier?: Tier;
+  /** Requests and attempts at it that are not over, as it last said; absent where it does not say. */
+  readonly inFlight?: number;
   /** `host:port` of the link, the one in use first. */
   readonly addresses: readonly string[];
   /** Version of Covey it last said it runs, or null before its first status. */

@@ -75,6 +75,7 @@ export {
   type MachineReading,
   type ServedCallers,
   type SpeedPrior,
+  type Tier,
   UNKNOWN_MACHINE,
 } from "./machine.ts";
 export {
@@ -100,8 +101,8 @@ export type {
   LocalModel,
   ModelInventory,
   ModelSet,
-  ModelShelf,
   ModelShape,
+  ModelShelf,
   ModelWeights,
 } from "./model.ts";
 export type { ModelCare, ModelCheck } from "./model_care.ts";

@@ -2,7 +2,7 @@ import type { Capability, ModelFeature } from "./capability.ts";
 import type { DecisionRecord } from "./decision.ts";
 import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
-import type { Conditions, MachineReading } from "./machine.ts";
+import type { Conditions, MachineReading, Tier } from "./machine.ts";
 import type { InferenceRequest } from "./request.ts";
 
 /** An answer on its way to the client, in the internal dialect. */
@@ -61,6 +61,10 @@ export interface WorkReport {
   readonly dispatchesSeen: Readonly<Record<NodeId, number>>;
   /** Whether it takes no more work; absent for no. */
   readonly draining?: boolean;
+  /** Requests of its clients and attempts of its peers that are not over; absent in a report of an older node. */
+  readonly inFlight?: number;
+  /** Its weight class, 1 the strongest; absent where nobody knows it. */
+  readonly tier?: Tier;
   /** The machine as its sensors see it; absent where nobody watches it. */
   readonly machine?: MachineReading;
   /** Whether the machine is fit for work; absent where nobody watches it. */

@@ -28,12 +28,14 @@ export function availabilityOn(
  */
 export function reportOn(
   machine: Machine | undefined,
-): Pick<WorkReport, "machine" | "conditions" | "withheld"> {
+): Pick<WorkReport, "machine" | "conditions" | "tier" | "withheld"> {
   if (machine === undefined) return {};
   const served = machine.served();
+  const tier = machine.tier?.() ?? null;
   return {
     machine: machine.reading(),
     conditions: machine.conditions(),
+    ...(tier === null ? {} : { tier }),
     ...(served.kind === "everyone" ? {} : { withheld: served.reason }),
   };
 }

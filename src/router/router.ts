@@ -288,6 +288,7 @@ class EngineRouter implements OwnedRouter {
       })),
       dispatchesSeen: this.#seen.snapshot(),
       draining: this.#isDraining,
+      inFlight: this.inFlight(),
       ...reportOn(this.#options.machine),
     };
   }

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import type { MemberView, NodeStanding } from "../../src/domain/mod.ts";
+import type { ApiOptions } from "../../src/api/mod.ts";
+import {
+  Fault,
+  type MemberView,
+  type NodeStanding,
+} from "../../src/domain/mod.ts";
 import { degradationOf } from "../../src/api/fleet/degradation.ts";
 import { apiUnderTest, LAN, LOOPBACK, PEER, SELF } from "./api_under_test.ts";
 
@@ -23,6 +28,8 @@ const MEMBERS: readonly MemberView[] = [
     addresses: [],
     version: "1",
     heardMsAgo: 1500,
+    tier: 2,
+    inFlight: 3,
   },
 ];
 
@@ -44,8 +51,8 @@ const CLOSED = {
   availability: { kind: "available" },
 } as const;
 
-function setUp() {
-  const under = apiUnderTest({ members: () => MEMBERS });
+function setUp(changes: Partial<ApiOptions> = {}) {
+  const under = apiUnderTest({ members: () => MEMBERS, ...changes });
   under.router.standings = [
     standing({ engines: [CLOSED], inFlight: 2 }),
     standing({
@@ -113,8 +120,10 @@ Deno.test("GET /fleet/health shows every worker with its health, breaker and wor
     total: 2,
     degradation: "one_left",
     draining: 0,
-    inFlight: 2,
+    inFlight: 5,
+    tiers: { 1: 0, 2: 1, 3: 0, unknown: 1 },
   });
+  assert.deepEqual([attic.tier, attic.inFlight], [2, 3], "as it says itself");
 });
 
 Deno.test("workers are found by id and by name, and this node can be drained", async () => {
@@ -131,9 +140,69 @@ Deno.test("workers are found by id and by name, and this node can be drained", a
   assert.equal(router.draining, true);
   await call("/fleet/workers/desk/undrain", JSON_POST);
   assert.equal(router.draining, false);
-  const far = await call("/fleet/workers/attic/drain", JSON_POST);
-  assert.equal(far.status, 501);
-  assert.match(far.json.error.message, /send this request to "Attic"/);
+});
+
+Deno.test("workers of other machines are drained, removed and looked at through the cluster", async () => {
+  const acted: unknown[] = [];
+  const { call } = setUp({
+    act(action, body) {
+      acted.push([action, body]);
+      return action === "remove"
+        ? Promise.resolve({ removed: { name: "Attic" } })
+        : action === "refresh"
+        ? Promise.resolve({ asked: 1 })
+        : body.draining === true
+        ? Promise.resolve({})
+        : Promise.reject(
+          new Fault("link_failed", '"Attic" can not be reached'),
+        );
+    },
+  });
+  const drained = await call("/fleet/workers/attic/drain", JSON_POST);
+  assert.deepEqual(
+    [drained.status, drained.json.name, drained.json.in_flight_tasks],
+    [200, "Attic", 3],
+  );
+  const away = await call(`/fleet/workers/${PEER}/undrain`, JSON_POST);
+  assert.equal(away.status, 502);
+  assert.match(away.json.error.message, /"Attic" can not be reached/);
+  const removed = await call("/fleet/workers/attic", {
+    method: "DELETE",
+    headers: { "content-type": "application/json" },
+    body: '{"expel":true}',
+  });
+  assert.deepEqual(removed.json, { removed: { name: "Attic" } });
+  const fresh = await call("/fleet/workers/refresh", JSON_POST);
+  assert.equal(fresh.json.workers.length, 2);
+  assert.deepEqual(acted, [
+    ["drain", { member: PEER, draining: true }],
+    ["drain", { member: PEER, draining: false }],
+    ["remove", { expel: true, member: PEER }],
+    ["refresh", {}],
+  ]);
+  for (
+    const [method, path] of [
+      ["POST", "/fleet/workers/refresh"],
+      ["POST", "/fleet/workers/attic/drain"],
+      ["DELETE", "/fleet/workers/attic"],
+    ] as const
+  ) {
+    const init = { ...JSON_POST, method };
+    assert.equal((await call(path, init, LAN)).status, 401, path);
+  }
+  assert.equal((await call("/fleet/workers/refresh")).status, 405);
+});
+
+Deno.test("a node alone looks at itself, and keeps what its operator says of draining", async () => {
+  const kept: boolean[] = [];
+  const { call } = setUp({
+    hasCluster: () => false,
+    drain: (draining) => Promise.resolve(void kept.push(draining)),
+  });
+  assert.equal((await call("/fleet/workers/refresh", JSON_POST)).status, 200);
+  await call("/fleet/workers/desk/drain", JSON_POST);
+  await call("/fleet/workers/desk/undrain", JSON_POST);
+  assert.deepEqual(kept, [true, false]);
 });
 
 Deno.test("draining wants an operator and a body that no page can send unasked", async () => {

@@ -59,6 +59,7 @@ export const ZONES: readonly Zone[] = [
       "src/node_options.ts",
       "src/data_folder.ts",
       "src/api_identity.ts",
+      "src/own_drain.ts",
       "src/own_engines.ts",
       "src/cluster_slot.ts",
     ],

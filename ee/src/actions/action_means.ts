@@ -26,6 +26,8 @@ export interface ActionMeans {
   readonly office: AdmissionOffice;
   /** Note where a member was met just now. */
   noteMet(keyHash: KeyHash, address: LinkAddress): void;
+  /** Look for nodes nearby now, and not only when it is time. */
+  lookAround(): void;
   /** Where others reach this node's link, as `host:port`. */
   ownAddresses(): readonly string[];
   /**

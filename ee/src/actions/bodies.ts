@@ -30,6 +30,12 @@ export interface RemoveBody {
   readonly expel: boolean;
 }
 
+/** Whom to drain, or to take back. */
+export interface DrainBody {
+  readonly member: string;
+  readonly draining: boolean;
+}
+
 /** How to leave. */
 export interface LeaveBody {
   readonly untilRestart: boolean;
@@ -55,6 +61,11 @@ const joinSchema = z.object({
 const removeSchema = z.object({
   member: z.string().min(1).max(200),
   expel: z.boolean().default(false),
+});
+
+const drainSchema = z.object({
+  member: z.string().min(1).max(200),
+  draining: z.boolean(),
 });
 
 const leaveSchema = z.object({ untilRestart: z.boolean().default(false) });
@@ -111,6 +122,11 @@ export function readJoin(body: JsonObject): JoinBody {
 /** Read whom to remove. */
 export function readRemove(body: JsonObject): RemoveBody {
   return read(removeSchema, body, "{member: text, expel?: boolean}");
+}
+
+/** Read whom to drain. */
+export function readDrain(body: JsonObject): DrainBody {
+  return read(drainSchema, body, "{member: text, draining: boolean}");
 }
 
 /** Read how to leave. */

@@ -1,7 +1,7 @@
 import { Fault, type JsonObject, type JsonValue } from "@covey/core/domain";
-import type { MemberRow } from "../membership/member_row.ts";
 import type { ActionMeans } from "./action_means.ts";
 import { readRemove } from "./bodies.ts";
+import { findMember } from "./find_member.ts";
 import { spreadNews } from "./spread_news.ts";
 
 /**
@@ -17,7 +17,11 @@ export async function remove(
 ): Promise<JsonValue> {
   const { audit, door, hasSecret, membership, peers } = means;
   const { expel, member } = readRemove(body);
-  const { id, keyHash, name } = findMember(member, means);
+  const { id, keyHash, name } = findMember(
+    member,
+    means,
+    "That is this node itself; use `covey leave`",
+  );
   const tombstone = membership.tombstoneOf(keyHash);
   if (tombstone === undefined) {
     throw new Fault("not_found", `"${name}" is no member any more`);
@@ -44,38 +48,4 @@ export async function remove(
       ? `"${name}" is removed and the door is closed: the secret alone lets nobody in until \`covey door open\` or a new secret`
       : `"${name}" is removed. A host that still knows the secret can return as a new member; \`covey remove --expel\` closes the door as well, and a new secret shuts it out for good`,
   };
-}
-
-function findMember(member: string, means: ActionMeans): MemberRow {
-  const { membership, own, peers } = means;
-  const wanted = member.toLowerCase();
-  const rows = membership.rows().filter(({ state }) => state === "member");
-  const byId = rows.filter(({ id }) => id === wanted);
-  const named = rows.filter(({ keyHash, name }) =>
-    name.toLowerCase() === wanted ||
-    peers.get(keyHash)?.monitor.name.toLowerCase() === wanted
-  );
-  const found = byId.length > 0 ? byId : named;
-  const [row] = found;
-  if (row === undefined) {
-    throw new Fault(
-      "not_found",
-      `No member is called "${member}"; \`covey members\` lists them`,
-    );
-  }
-  if (found.length > 1) {
-    throw new Fault(
-      "invalid_request",
-      `More than one member is called "${member}"; name one by its id: ${
-        found.map(({ id }) => id).join(", ")
-      }`,
-    );
-  }
-  if (row.keyHash === own) {
-    throw new Fault(
-      "invalid_request",
-      "That is this node itself; use `covey leave`",
-    );
-  }
-  return row;
 }

@@ -37,6 +37,15 @@ export type AuditEvent =
     readonly by: string;
   }
   | {
+    readonly event: "drain";
+    /** Whether it takes no more work, or takes it again. */
+    readonly draining: boolean;
+    readonly name: string;
+    readonly id: string;
+    /** `here`, or the member whose operator asked for it. */
+    readonly by: string;
+  }
+  | {
     readonly event: "door";
     readonly state: "open" | "closed";
     readonly by: string;
@@ -57,7 +66,7 @@ export class AuditLog {
     this.#clock = clock;
     this.#counter = metrics.counter(
       "covey_cluster_events_total",
-      "Admissions, refusals, removals and the like, by event and way in.",
+      "Admissions, refusals, removals, drains and the like, by event and way in.",
       ["event", "way"],
     );
   }

@@ -19,6 +19,7 @@ const ATTEMPT_LIMIT_BYTES = 80 * 1024 * 1024;
 const ATTEMPT_LIMIT_MS = 60_000;
 const SMALL_LIMIT_MS = 5000;
 const TELL_LIMIT_BYTES = 64 * 1024;
+const DRAIN_LIMIT_BYTES = 1024;
 const MOST_CONNECTIONS = 512;
 const ATTEMPTS = "/covey/1/attempts/";
 
@@ -28,6 +29,8 @@ export const ADMISSION_PATH = "/covey/1/admission";
 export const STATUS_PATH = "/covey/1/status";
 /** Path where a member tells news. */
 export const TELL_PATH = "/covey/1/tell";
+/** Path where a member's operator has this node drained, or taken back. */
+export const DRAIN_PATH = "/covey/1/drain";
 /** Path where a member asks to be dialled back. */
 export const CALL_BACK_PATH = "/covey/1/callback";
 
@@ -81,6 +84,13 @@ export interface LinkServerOptions {
    * @throws {WireError} When they can not be read.
    */
   tell(caller: LinkCaller, body: Uint8Array): () => void;
+  /**
+   * Take no more work, or take it again, because a member asks for it.
+   *
+   * @returns What this node does now, as JSON.
+   * @throws {WireError} When the request can not be read.
+   */
+  drain?(caller: LinkCaller, body: Uint8Array): Promise<Uint8Array>;
   /** Dial the sender back; what came of it, as JSON. */
   callBack(caller: LinkCaller, query: StatusQuery): Promise<Uint8Array>;
   /**
@@ -277,6 +287,10 @@ export class LinkServer implements AsyncDisposable {
     if (request.method === "POST" && path === TELL_PATH) {
       return await this.#tell(request, response, caller);
     }
+    const { drain } = this.#options;
+    if (request.method === "POST" && path === DRAIN_PATH && drain) {
+      return await this.#drain(request, response, caller, drain);
+    }
     if (request.method === "POST" && path === CALL_BACK_PATH) {
       const query = statusQuery(request, member);
       return reply(response, await this.#options.callBack(caller, query));
@@ -305,6 +319,23 @@ export class LinkServer implements AsyncDisposable {
     const body = await readBody(request, limits, clock);
     if (body.kind !== "body") return refuseBody(response, body.kind);
     reply(response, await admission.receive(body.bytes, caller));
+  }
+
+  async #drain(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: LinkCaller,
+    drain: NonNullable<LinkServerOptions["drain"]>,
+  ): Promise<void> {
+    const limits = { maxBytes: DRAIN_LIMIT_BYTES, limitMs: SMALL_LIMIT_MS };
+    const body = await readBody(request, limits, this.#options.clock);
+    if (body.kind !== "body") return refuseBody(response, body.kind);
+    try {
+      reply(response, await drain(caller, body.bytes));
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      refuse(response, 400, error.message);
+    }
   }
 
   async #tell(

@@ -138,7 +138,11 @@ const reportSchema = z.object({
   machine: machineSchema.exactOptional(),
   conditions: conditionsSchema.exactOptional(),
   withheld: clause.exactOptional(),
+  inFlight: z.number().int().nonnegative().exactOptional(),
+  tier: z.unknown().optional(),
 });
+
+const tierSchema = z.union([z.literal(1), z.literal(2), z.literal(3)]);
 
 /**
  * Read what a peer says of its work. An offer this version cannot read is left
@@ -147,7 +151,12 @@ const reportSchema = z.object({
  * @returns The report, or undefined when it is none.
  */
 export function parseWorkReport(value: unknown): WorkReport | undefined {
-  return reportSchema.safeParse(value).data;
+  const parsed = reportSchema.safeParse(value).data;
+  if (parsed === undefined) return undefined;
+  const { tier, ...report } = parsed;
+  // What a newer version may have beyond these three is not known here.
+  const known = tierSchema.safeParse(tier).data;
+  return known === undefined ? report : { ...report, tier: known };
 }
 
 function readOffers(values: readonly unknown[]): readonly Offer[] {

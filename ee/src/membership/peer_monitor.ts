@@ -56,6 +56,8 @@ export class PeerMonitor implements AsyncDisposable {
   #met = false;
   #held: HeldStatus | null = null;
   #wake: (() => void) | null = null;
+  /** Who waits for a poll that has not begun yet. */
+  readonly #askers = new Set<() => void>();
   #polling = false;
   #again = false;
   /** Pause after the last failed test, and the time until which it lasts. */
@@ -108,6 +110,26 @@ export class PeerMonitor implements AsyncDisposable {
     this.#hop.observe(roundTripMs);
   }
 
+  /**
+   * Ask now.
+   *
+   * @param signal Aborting it ends the waiting, not the question.
+   * @returns When the answer, or that there is none, is taken in.
+   */
+  refreshed(signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#life.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const asker = () => {
+        signal.removeEventListener("abort", asker);
+        this.#askers.delete(asker);
+        resolve();
+      };
+      signal.addEventListener("abort", asker, { once: true });
+      this.#askers.add(asker);
+      this.pollNow();
+    });
+  }
+
   /** Ask now, and not only when it is time. */
   pollNow(): void {
     if (this.#polling) this.#again = true;
@@ -118,6 +140,7 @@ export class PeerMonitor implements AsyncDisposable {
     this.#life.abort(new DOMException("The peer is let go", "AbortError"));
     this.#wake?.();
     await this.#loop;
+    for (const told of [...this.#askers]) told();
   }
 
   async #run(): Promise<void> {
@@ -125,7 +148,9 @@ export class PeerMonitor implements AsyncDisposable {
     while (!signal.aborted) {
       this.#again = false;
       this.#polling = true;
+      const askers = [...this.#askers];
       const pauseMs = await this.#turn(signal);
+      for (const told of askers) told();
       this.#polling = false;
       if (signal.aborted) return;
       if (!this.#again) await this.#pause(pauseMs);

@@ -3,6 +3,7 @@ import type {
   EngineStanding,
   MemberView,
   NodeStanding,
+  Tier,
 } from "../../domain/mod.ts";
 
 /** A member as `/fleet/…` shows it: a worker. */
@@ -13,10 +14,10 @@ export interface WorkerView {
   readonly state: string;
   /** Of its link; where that is closed, the worst of its engines'. */
   readonly breaker: BreakerState;
-  /** 1 to 3, or null where it is not known. */
-  readonly tier: number | null;
+  /** 1 for the strongest to 3, or null where it is not known. */
+  readonly tier: Tier | null;
   readonly draining: boolean;
-  /** Attempts that run or wait there, as far as is known. */
+  /** Requests and attempts at it that are not over, as it last said; else attempts that are known to run or wait there. */
   readonly inFlight: number;
   /** When it was last heard of, or null for never. */
   readonly lastCheckAt: string | null;
@@ -88,9 +89,9 @@ function workerView(
     name: member.name,
     state: member.health.toUpperCase(),
     breaker: link === "closed" ? worstOf(engines) : link,
-    tier: null,
+    tier: member.tier ?? null,
     draining: member.draining,
-    inFlight: standing?.inFlight ?? 0,
+    inFlight: member.inFlight ?? standing?.inFlight ?? 0,
     lastCheckAt: member.self
       ? new Date(nowMs).toISOString()
       : heardMsAgo === undefined
