@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers";
-import type { ClusterConfig, Secret } from "@covey/core/domain";
+import type { ClusterConfig, Engine, Secret } from "@covey/core/domain";
 import {
   createSeededEntropy,
   ManualClock,
   type MemoryFiles,
 } from "@covey/core/platform";
+import type { OwnedRouter } from "../../../src/router/mod.ts";
+import "../../../src/router/prefix_chain.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import {
   createDiscovery,
@@ -23,6 +25,8 @@ import { WholeNode } from "./whole_node.ts";
 // What nodes load when they need it is here beforehand: loading takes real
 // time, which the LAN's clock knows nothing of.
 import "@noble/curves/ed25519.js";
+import "../../src/actions/drain.ts";
+import "../../src/actions/refresh.ts";
 import "../../src/actions/remove.ts";
 import "../../src/doctor/consult.ts";
 
@@ -141,6 +145,11 @@ export interface HostOptions {
   readonly config?: Partial<ClusterConfig>;
   /** Keys of licence issuers. */
   readonly licenceKeys?: readonly string[];
+  /** Makes its router, instead of one that answers everything at once. */
+  readonly router?: (
+    peers: () => readonly Engine[],
+    clock: ManualClock,
+  ) => OwnedRouter;
 }
 
 /** One host of the LAN. */
@@ -170,12 +179,16 @@ export class LanHost implements NetHost {
 
   async start(more: HostOptions): Promise<void> {
     const { clock, lan } = this.#lan;
+    const { router } = more;
     const entropy = createSeededEntropy(this.n);
     const looking = Promise.withResolvers<void>();
     this.#node = await WholeNode.open({
       n: this.n,
       ...(more.files === undefined ? {} : { files: more.files }),
       config: { linkHost: "0.0.0.0", ...more.config },
+      ...(router === undefined
+        ? {}
+        : { router: (peers) => router(peers, clock) }),
       world: { clock, entropy },
       seams: {
         sockets: this.#sockets,

@@ -1,6 +1,7 @@
 import {
   type Cluster,
   type ClusterConfig,
+  type Engine,
   type MemberView,
   type Metrics,
   Secret,
@@ -13,6 +14,7 @@ import {
   type Platform,
   type Processes,
 } from "@covey/core/platform";
+import type { OwnedRouter } from "../../../src/router/mod.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { type ClusterSeams, createClusterOn } from "../../src/cluster.ts";
 import type { Discover } from "../../src/running_cluster.ts";
@@ -56,6 +58,8 @@ export interface WholeNodeOptions {
   readonly world?: Pick<Platform, "clock" | "entropy">;
   readonly seams?: ClusterSeams;
   readonly toolEnv?: Readonly<Record<string, string>>;
+  /** A real router in the place of one that answers everything at once. */
+  router?(peers: () => readonly Engine[]): OwnedRouter;
 }
 
 /** A whole cluster node in this process, with a discovery of the test's; over real sockets unless told otherwise. */
@@ -63,10 +67,16 @@ export class WholeNode implements AsyncDisposable {
   readonly log: TellingLog;
   readonly files: MemoryFiles;
   readonly cluster: Cluster;
+  /** The router it was given, or null. */
+  readonly router: OwnedRouter | null;
 
   static async open(options: WholeNodeOptions): Promise<WholeNode> {
     const files = options.files ?? new MemoryFiles();
     const log = new TellingLog();
+    const joined: { cluster: Cluster | null } = { cluster: null };
+    const router = options.router?.(() => joined.cluster?.engines() ?? []) ??
+      null;
+    const drained = { is: false };
     const cluster = await createClusterOn(
       {
         log,
@@ -89,8 +99,14 @@ export class WholeNode implements AsyncDisposable {
         },
         stateDir: "/state",
         toolEnv: options.toolEnv ?? {},
-        router: {
-          report: () => WORK,
+        drain(draining) {
+          drained.is = draining;
+          router?.drain(draining);
+          joined.cluster?.announce?.();
+          return Promise.resolve();
+        },
+        router: router ?? {
+          report: () => ({ ...WORK, draining: drained.is }),
           serve: () =>
             Promise.resolve({
               kind: "accepted",
@@ -116,13 +132,20 @@ export class WholeNode implements AsyncDisposable {
       options.discover,
       options.seams,
     );
-    return new WholeNode(files, log, cluster);
+    joined.cluster = cluster;
+    return new WholeNode(files, log, cluster, router);
   }
 
-  private constructor(files: MemoryFiles, log: TellingLog, cluster: Cluster) {
+  private constructor(
+    files: MemoryFiles,
+    log: TellingLog,
+    cluster: Cluster,
+    router: OwnedRouter | null,
+  ) {
     this.files = files;
     this.log = log;
     this.cluster = cluster;
+    this.router = router;
   }
 
   /** The member with a number as this node sees it. */
@@ -163,6 +186,7 @@ export class WholeNode implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.router?.[Symbol.asyncDispose]();
     await this.cluster[Symbol.asyncDispose]();
   }
 }
