@@ -152,7 +152,8 @@ class AttemptCall {
             return;
           case "end":
             controller.close();
-            await exchange.release();
+            // Not waited for: the attempt ends with the last byte, the exchange a little later.
+            exchange.release();
             return;
           case "fault":
             controller.error(faultFrom(frame));

@@ -56,7 +56,7 @@ export async function answerAttempt(
         error: String(fault.cause),
       });
     }
-    await writer.write({
+    writer.end({
       kind: "fault",
       code: fault.code,
       message: fault.message,
@@ -79,7 +79,7 @@ async function run(
 ): Promise<void> {
   const started = await untilAborted(serve(engine, attempt, signal), signal);
   if (started.kind === "refused") {
-    return await writer.write({
+    return writer.end({
       kind: "refused",
       reason: started.reason,
       message: started.message,
@@ -104,7 +104,7 @@ async function run(
     retryAfter: answer.retryAfter,
   });
   await pump(answer, writer, signal);
-  await writer.write({ kind: "end" });
+  writer.end({ kind: "end" });
 }
 
 /** The other side hears of the signal too; here nobody waits for it to react. */
@@ -166,6 +166,17 @@ class FrameWriter implements Disposable {
   }
 
   async write(frame: AnswerFrame): Promise<void> {
+    this.#begin(frame);
+    if (!this.#response.write(encodeFrame(frame))) await this.#drained();
+  }
+
+  /** Write the last frame, in one packet with the end of the response: the connection is free with it. */
+  end(frame: AnswerFrame): void {
+    this.#begin(frame);
+    this.#response.end(encodeFrame(frame));
+  }
+
+  #begin(frame: AnswerFrame): void {
     this.#signal.throwIfAborted();
     if (!this.#response.headersSent) {
       this.#response.writeHead(
@@ -177,7 +188,6 @@ class FrameWriter implements Disposable {
       this.#timer = this.#clock.every(ALIVE_EVERY_MS, () => this.#beat());
     }
     this.#quiet = false;
-    if (!this.#response.write(encodeFrame(frame))) await this.#drained();
   }
 
   [Symbol.dispose](): void {

@@ -17,6 +17,8 @@ export interface ExchangeParts {
   readonly sentAtMs: number;
   readonly clock: Clock;
   onHeard(): void;
+  /** Called when all that was wanted has come: who withdraws the request now does not mean its connection. */
+  onServed(): void;
   /** Called once, when nothing more will come. */
   onEnd(): void;
 }
@@ -117,9 +119,13 @@ export class LinkExchange {
     return whole;
   }
 
-  /** Let what is left run out, so that the connection can serve again. */
+  /**
+   * Let what is left run out, so that the connection can serve again. What
+   * withdraws the request has no effect any more.
+   */
   async release(): Promise<void> {
     if (this.#over) return;
+    this.#parts.onServed();
     try {
       while (await this.read(RELEASE_LIMIT_MS) !== null);
     } catch {

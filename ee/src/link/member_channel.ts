@@ -135,8 +135,9 @@ export class MemberChannel implements Disposable {
       outgoing.destroy(error);
     };
     const onAbort = () => fail(reasonOf(signal));
+    const onServed = () => signal.removeEventListener("abort", onAbort);
     const onEnd = () => {
-      signal.removeEventListener("abort", onAbort);
+      onServed();
       this.#running.delete(fail);
     };
     this.#running.add(fail);
@@ -167,6 +168,7 @@ export class MemberChannel implements Disposable {
           sentAtMs,
           clock,
           onHeard: () => this.#heard(),
+          onServed,
           onEnd,
         });
       } finally {

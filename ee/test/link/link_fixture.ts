@@ -37,7 +37,12 @@ export interface LinkFixture extends AsyncDisposable {
   /** Bodies that reached the admission desk. */
   readonly admissions: Uint8Array[];
   /** Open a channel of `from` to the server. */
-  channel(from: NodeIdentity, clock?: Clock, pin?: KeyHash): MemberChannel;
+  channel(
+    from: NodeIdentity,
+    clock?: Clock,
+    pin?: KeyHash,
+    onConnected?: () => void,
+  ): MemberChannel;
 }
 
 /** Open a server of `identity` that hands attempts to `serve`. */
@@ -72,12 +77,18 @@ export async function openLink(
     server,
     members,
     admissions,
-    channel(from, clock = createSystemClock(), pin = identity.keyHash) {
+    channel(
+      from,
+      clock = createSystemClock(),
+      pin = identity.keyHash,
+      onConnected = () => {},
+    ) {
       const channel = new MemberChannel({
         keyHash: pin,
         addresses: () => [{ host: "127.0.0.1", port: server.port }],
         credentials: from,
         clock,
+        onConnected,
       });
       channels.push(channel);
       return channel;

@@ -72,9 +72,10 @@ function peerOn(
   link: LinkFixture,
   clock: Clock = createSystemClock(),
   work = { report: reportWith(QUEUE), atMs: clock.monotonic() },
+  onConnected: () => void = () => {},
 ): Peer {
   link.members.set(entry.keyHash, entry.id);
-  const channel = link.channel(entry, clock);
+  const channel = link.channel(entry, clock, undefined, onConnected);
   const failures: string[] = [];
   const roundTrips: number[] = [];
   const engines = new PeerEngines({
@@ -486,4 +487,26 @@ Deno.test("a connection that dies under an attempt ends it, and no second arriva
     outcome,
   );
   assert.equal(arrivals.length, 1);
+});
+
+Deno.test("a peer's next attempt uses the connection of the one before, which its entry ended with the last byte", async () => {
+  await using link = await openLink(
+    server,
+    acceptWith(() => Promise.resolve(bodyOf([new Uint8Array([1])]))),
+  );
+  let dials = 0;
+  const { engine, failures } = peerOn(link, createSystemClock(), {
+    report: reportWith(QUEUE),
+    atMs: 0,
+  }, () => dials++);
+  for (let n = 1; n <= 8; n++) {
+    const attempt = new AbortController();
+    const { body } = await openBody(engine, attempt.signal);
+    const reader = body.getReader();
+    while (!(await reader.read()).done);
+    attempt.abort("The attempt is over");
+  }
+  // Another one where the first was not free yet.
+  assert.ok(dials <= 2, `${dials} connections for 8 attempts`);
+  assert.deepEqual(failures, []);
 });
