@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { packTar } from "modern-tar";
+import {
+  EnginePacks,
+  type EnginePacksOptions,
+} from "../../../src/engines/packs/engine_packs.ts";
+import {
+  PACK_VERSION,
+  type PackPackage,
+  PACKS,
+} from "../../../src/engines/packs/pack_table.ts";
+import { unpackPackage } from "../../../src/engines/packs/unpack_package.ts";
+import { MemoryFiles } from "../../../src/platform/mod.ts";
+
+type Entry = { readonly name: string; readonly body: string };
+
+async function tarball(entries: readonly Entry[]) {
+  const tar = await packTar(entries.map(({ body, name }) => ({
+    header: { name, size: new TextEncoder().encode(body).length },
+    body,
+  })));
+  const zipped = new Blob([Uint8Array.from(tar)]).stream()
+    .pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(zipped).arrayBuffer());
+}
+
+function packageOf(bytes: Uint8Array): PackPackage {
+  const digest = createHash("sha512").update(bytes).digest("base64");
+  return {
+    name: "@owner/pack",
+    integrity: `sha512-${digest}`,
+    sizeBytes: bytes.length,
+  };
+}
+
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new Blob([Uint8Array.from(bytes)]).stream();
+}
+
+const SOUND: readonly Entry[] = [
+  { name: "package/package.json", body: '{"version":"1"}' },
+  { name: "package/bins/linux-x64/libggml-vulkan.v0.4.0.so", body: "code" },
+];
+
+Deno.test("unpackPackage lays out what was published", async () => {
+  const files = new MemoryFiles({});
+  const bytes = await tarball(SOUND);
+  const told: number[] = [];
+  await unpackPackage(
+    streamOf(bytes),
+    packageOf(bytes),
+    "/packs/new",
+    files,
+    (done) => told.push(done),
+  );
+  assert.equal(
+    await files.readText("/packs/new/bins/linux-x64/libggml-vulkan.v0.4.0.so"),
+    "code",
+  );
+  assert.equal(told.at(-1), bytes.length);
+});
+
+Deno.test("unpackPackage refuses what has another digest, is cut, longer, or no archive", async () => {
+  const bytes = await tarball(SOUND);
+  const wanted = packageOf(bytes);
+  const other = await tarball([...SOUND, { name: "package/more", body: "x" }]);
+  const longer = Uint8Array.from([...bytes, 0, 0, 0]);
+  const noise = Uint8Array.from({ length: bytes.length }, (_, n) => n % 251);
+  const cases = [other, bytes.slice(0, bytes.length / 2), longer, noise];
+  for (const spoiled of cases) {
+    await assert.rejects(
+      unpackPackage(
+        streamOf(spoiled),
+        wanted,
+        "/packs/new",
+        new MemoryFiles({}),
+        () => {},
+      ),
+      /is not what was published/,
+    );
+  }
+});
+
+Deno.test("unpackPackage writes nothing outside its folder", async () => {
+  for (
+    const name of [
+      "package/../../etc/passwd",
+      "package//etc/passwd",
+      "package/a/../b",
+      "package/.hidden",
+      "package/a\\b",
+    ]
+  ) {
+    const files = new MemoryFiles({});
+    const bytes = await tarball([{ name, body: "x" }]);
+    await assert.rejects(
+      unpackPackage(
+        streamOf(bytes),
+        packageOf(bytes),
+        "/p/new",
+        files,
+        () => {},
+      ),
+      /is not what was published/,
+      name,
+    );
+    assert.deepEqual(await files.list("/").catch(() => []), [], name);
+  }
+});
+
+function packsOn(
+  machine: { readonly os: string; readonly arch: string },
+  answer: (url: URL) => Response = () => new Response(null, { status: 404 }),
+  changes: Partial<EnginePacksOptions> = {},
+) {
+  const asked: string[] = [];
+  const files = new MemoryFiles({});
+  const packs = new EnginePacks({
+    files,
+    folder: "/data/packs",
+    ...machine,
+    registry: "https://registry.example",
+    fetch(url) {
+      asked.push(url.href);
+      return Promise.resolve(answer(url));
+    },
+    ...changes,
+  });
+  return { asked, files, packs };
+}
+
+const X64 = { os: "linux", arch: "x86_64" };
+
+Deno.test("EnginePacks asks the registry for the release that this build loads, and keeps nothing of another", async () => {
+  const bytes = await tarball(SOUND);
+  const { asked, files, packs } = packsOn(X64, () => new Response(bytes));
+  await assert.rejects(
+    packs.add("vulkan", () => {}, new AbortController().signal),
+    /is not what was published/,
+  );
+  assert.deepEqual(asked, [
+    `https://registry.example/@node-llama-cpp/linux-x64-vulkan/-/linux-x64-vulkan-${PACK_VERSION}.tgz`,
+  ]);
+  const [vulkan] = await packs.list();
+  assert.equal(vulkan?.state, "available");
+  assert.deepEqual(await files.list("/data/packs").catch(() => []), []);
+});
+
+Deno.test("EnginePacks adds all packages of a pack, tells how far it is, and asks for none twice", async () => {
+  const bytes = await tarball(SOUND);
+  const one = packageOf(bytes);
+  const [model = assert.fail()] = PACKS;
+  const pack = {
+    ...model,
+    packages: [{ ...one, name: "@o/a" }, { ...one, name: "@o/b" }],
+  };
+  const { asked, packs } = packsOn(
+    X64,
+    () => new Response(bytes),
+    { packs: [pack] },
+  );
+  const told: string[] = [];
+  const tell = (done: number, of: number) => told.push(`${done}/${of}`);
+  const signal = new AbortController().signal;
+  const added = await packs.add("vulkan", tell, signal);
+  assert.equal(added.state, "installed");
+  assert.deepEqual(await packs.list(), [added]);
+  assert.equal(told.at(-1), `${2 * bytes.length}/${2 * bytes.length}`);
+  await packs.add("vulkan", tell, signal);
+  assert.equal(asked.length, 2);
+});
+
+Deno.test("EnginePacks says where it asked when the registry has nothing", async () => {
+  const { packs } = packsOn(X64);
+  await assert.rejects(
+    packs.add("cuda", () => {}, new AbortController().signal),
+    /registry\.example: it answered 404; NPM_CONFIG_REGISTRY/,
+  );
+});
+
+Deno.test("EnginePacks lists a pack as installed when all its packages lie there", async () => {
+  const { files, packs } = packsOn(X64);
+  const cuda = PACKS.find(({ name }) => name === "cuda");
+  const [first, second] = cuda?.packages ?? [];
+  const place = (name = "") => `/data/packs/${PACK_VERSION}/${name}`;
+  const stateOf = async () =>
+    (await packs.list()).find(({ name }) => name === "cuda")?.state;
+  const put = async (folder: string) => {
+    await files.makeFolder(folder, 0o755);
+    await files.writeAtomic(`${folder}/package.json`, "{}", 0o644);
+  };
+  await put(place(first?.name));
+  assert.equal(await stateOf(), "available");
+  await put(place(second?.name));
+  assert.equal(await stateOf(), "installed");
+  await packs.remove("cuda");
+  assert.equal(await stateOf(), "available");
+});
+
+Deno.test("EnginePacks refuses by name what is not for this machine", async () => {
+  const signal = new AbortController().signal;
+  const mac = packsOn({ os: "darwin", arch: "aarch64" });
+  await assert.rejects(
+    mac.packs.add("vulkan", () => {}, signal),
+    /no engine pack for darwin on aarch64/,
+  );
+  const linux = packsOn(X64);
+  await assert.rejects(
+    linux.packs.add("rocm", () => {}, signal),
+    /no engine pack "rocm" for this machine; there are vulkan and cuda/,
+  );
+  assert.deepEqual([...mac.asked, ...linux.asked], []);
+});
+
+Deno.test("PACKS are of the release of node-llama-cpp that is pinned", async () => {
+  const pinned = JSON.parse(await Deno.readTextFile("deno.json")).imports;
+  assert.equal(pinned["node-llama-cpp"], `npm:node-llama-cpp@${PACK_VERSION}`);
+});
