@@ -14,7 +14,7 @@ import {
 } from "./engines/upstream/upstreams.ts";
 import type { ModelStore } from "./models/model_store.ts";
 import type { NodeOptions } from "./node_options.ts";
-import type { TrackedProcesses } from "./platform/mod.ts";
+import { mappedFileBytes, type TrackedProcesses } from "./platform/mod.ts";
 import type { Sensors } from "./sensors/mod.ts";
 
 /** What a node's own engines are made with. */
@@ -87,6 +87,7 @@ function openEmbedded(options: OwnEngineOptions): EmbeddedEngine {
     contextLength: config.contextLength,
     threads: config.engineThreads,
     keepAliveMs: config.keepAliveMs,
+    pinned: config.pinned,
     gpu: "auto",
     env: options.engineEnv,
     runtimeDir: `${config.dataDir}/run`,
@@ -97,6 +98,8 @@ function openEmbedded(options: OwnEngineOptions): EmbeddedEngine {
         await sensors.containerFreeBytes(),
       ),
     totalMemoryBytes: () => sensors.reading().memoryTotalBytes,
+    availableMemoryBytes: () => sensors.reading().memoryAvailableBytes,
+    mappedFileBytes: (pid) => mappedFileBytes(platform.files, pid),
   });
 }
 
@@ -177,10 +180,10 @@ function openUpstreams(
   return stack.use(
     createUpstreams({
       named: upstreams.kind === "named" ? upstreams.upstreams : null,
+      capabilities: config.modelCapabilities,
       ownPorts: config.listen.map(({ port }) => port),
       takenIds: others.map((engine) => engine.id),
       node: self.id,
-      capabilities: config.modelCapabilities,
       nodeName: self.name,
       clock,
       log: log.child("engine"),

@@ -8,6 +8,7 @@ import { createInferenceHandler } from "./inference.ts";
 import { inOpenAi } from "./inference_reader.ts";
 import { createImportRoutes } from "./import_routes.ts";
 import { createKeyRoutes } from "./key_routes.ts";
+import { createMemoryRoutes } from "./memory_routes.ts";
 import { createModelRoutes } from "./model_routes.ts";
 import { createPullRoutes } from "./pull_routes.ts";
 import { createOpenApiRoutes } from "./openapi/openapi_routes.ts";
@@ -97,6 +98,7 @@ export function createRoutes(
     ...createClusterRoutes(options),
     ...createFleetRoutes(options),
     ...createKeyRoutes(options),
+    ...createMemoryRoutes(options),
     ...createModelRoutes(options),
     ...createPullRoutes(options),
     ...createImportRoutes(options),

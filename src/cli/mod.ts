@@ -6,6 +6,7 @@
 import type { Command } from "./command.ts";
 import { drainCommand, undrainCommand } from "./drain.ts";
 import { explainCommand } from "./explain.ts";
+import { fitCommand } from "./fit.ts";
 import { importCommand } from "./import.ts";
 import { membersCommand } from "./members.ts";
 import { modelsCommand } from "./models.ts";
@@ -15,6 +16,7 @@ import { rmCommand } from "./rm.ts";
 import { secretCommand } from "./secret.ts";
 import { statusCommand } from "./status.ts";
 import { versionCommand } from "./version.ts";
+import { unloadCommand } from "./unload.ts";
 
 export {
   type ApiReply,
@@ -56,3 +58,5 @@ export const COMMANDS: readonly Command[] = [
   secretCommand,
   versionCommand,
 ];
+  fitCommand,
+  unloadCommand,

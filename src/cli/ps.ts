@@ -1,34 +1,97 @@
-import { isJsonObject } from "../domain/mod.ts";
-import { readArguments } from "./arguments.ts";
-import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
-import { type Command, DONE, FAILED } from "./command.ts";
-import { formatModels } from "./models.ts";
-import { loadReplyParsers } from "./replies.ts";
+import { escapeUnprintable } from "../domain/mod.ts";
+import { askNode } from "./ask.ts";
+import type { Command } from "./command.ts";
+import { loadMemoryParsers, type MemoryReply } from "./memory_replies.ts";
+import { formatTable } from "./table.ts";
 
-/** `covey ps`: the models that are in memory somewhere. */
+/** `covey ps`: the models that are in memory somewhere, or on their way there. */
 export const psCommand: Command = {
   name: "ps",
-  summary: "List the models that are in memory on some member",
+  summary: "List the models that are in memory on some member, or being loaded",
   usage: "[--json]",
-  async run(args, context) {
-    const given = readArguments(args);
-    if (given.kind === "wrong") {
-      return sayUsage(given.message, "ps [--json]", context);
-    }
-    const reply = await context.fetchJson("/v1/models");
-    if (reply.kind !== "answered") return sayFailure(reply, context);
-    const models = (await loadReplyParsers()).models(reply.body);
-    if (models === undefined || !isJsonObject(reply.body)) {
-      context.stderr(UNKNOWN_FORM);
-      return FAILED;
-    }
-    const data = models.data.filter(({ warm }) => warm);
-    if (given.json) context.stdout(JSON.stringify({ data }));
-    else {
-      context.stdout(
-        data.length === 0 ? "No model is in memory" : formatModels({ data }),
-      );
-    }
-    return DONE;
-  },
+  run: (args, context) =>
+    askNode({
+      usage: "ps [--json]",
+      args,
+      path: () => ({ path: "/covey/memory" }),
+      async show(body) {
+        const reply = (await loadMemoryParsers()).memory(body);
+        if (reply === undefined) return null;
+        return reply.models.length === 0
+          ? "No model is in memory"
+          : formatMemory(reply);
+      },
+    }, context),
 };
+
+/**
+ * Write models in memory for a terminal.
+ *
+ * @param reply What the node answered.
+ */
+export function formatMemory({ models }: MemoryReply): string {
+  const rows = models.map((one) =>
+    [
+      one.model,
+      one.nodeName,
+      one.engine,
+      gigabytes(one.memoryBytes),
+      String(one.contextLength),
+      stateOf(one),
+      stayOf(one),
+    ].map(escapeUnprintable)
+  );
+  const titles = [
+    "MODEL",
+    "NODE",
+    "ENGINE",
+    "MEMORY",
+    "CONTEXT",
+    "STATE",
+    "LEAVES",
+  ];
+  return formatTable([titles, ...rows], [3, 4]);
+}
+
+function stateOf(
+  { inUse, progress, reason, remainingMs, retryInMs, state }:
+    MemoryReply["models"][number],
+): string {
+  if (state === "loading") {
+    const part = progress === null ? "" : ` ${Math.round(progress * 100)} %`;
+    const rest = remainingMs === null ? "" : `, about ${timeOf(remainingMs)}`;
+    return `loading${part}${rest}`;
+  }
+  if (state === "failed") {
+    const again = retryInMs === null ? "" : `, again in ${timeOf(retryInMs)}`;
+    return `failed: ${reason ?? "unknown"}${again}`;
+  }
+  return inUse === true ? "in use" : state;
+}
+
+function stayOf(
+  { expiresInMs, inUse, pinned, state }: MemoryReply["models"][number],
+): string {
+  if (pinned === true) return "pinned";
+  if (state !== "warm" || inUse === null) return "";
+  if (expiresInMs !== null) return `in ${timeOf(expiresInMs)}`;
+  return inUse ? "" : "never";
+}
+
+/** A time to the second, or the minute where it is long. */
+function timeOf(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+/**
+ * Write a size for a terminal.
+ *
+ * @param bytes The size, or null where it is not known.
+ */
+export function gigabytes(bytes: number | null): string {
+  if (bytes === null) return "?";
+  return bytes < 1e8
+    ? `${(bytes / 1e6).toFixed(1)} MB`
+    : `${(bytes / 1e9).toFixed(1)} GB`;
+}

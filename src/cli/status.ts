@@ -8,7 +8,9 @@ import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
 import { formatMachine } from "./machine.ts";
 import { formatMembers } from "./members.ts";
+import { loadMemoryParsers } from "./memory_replies.ts";
 import { formatModels } from "./models.ts";
+import { formatMemory } from "./ps.ts";
 import { loadReplyParsers } from "./replies.ts";
 
 /** `covey status`: readiness, members and models of the running node. */
@@ -31,6 +33,12 @@ export const statusCommand: Command = {
     if (members.kind !== "answered") return sayFailure(members, context);
     const models = await context.fetchJson("/v1/models");
     if (models.kind !== "answered") return sayFailure(models, context);
+    // An older node does not say what is being loaded.
+    const memory = await context.fetchJson("/covey/memory");
+    const moving = memory.kind === "answered"
+      ? (await loadMemoryParsers()).memory(memory.body)?.models
+        .filter(({ state }) => state !== "warm") ?? []
+      : [];
     const parse = await loadReplyParsers();
     const memberReply = parse.members(members.body);
     const modelReply = parse.models(models.body);
@@ -45,6 +53,7 @@ export const statusCommand: Command = {
         waitingFor,
         ...memberReply,
         models: modelReply.data,
+        moving,
       }));
     } else {
       const self = memberReply.members.find((member) => member.self);
@@ -64,6 +73,7 @@ export const statusCommand: Command = {
         modelReply.data.length === 0
           ? "No model yet"
           : formatModels(modelReply),
+        ...(moving.length === 0 ? [] : ["", formatMemory({ models: moving })]),
       ].join("\n"));
     }
     return starting ? FAILED : DONE;

@@ -195,6 +195,10 @@ export interface NodeConfig {
   readonly contextLength: number | null;
   /** Idle time before a model is unloaded; `Infinity` for never. */
   readonly keepAliveMs: number;
+  /** Names of models that stay in memory once they are there. */
+  readonly pinned: readonly string[];
+  /** Time that running answers have to end when the node is stopped. */
+  readonly drainMs: number;
   /** Requests that may wait per model. */
   readonly maxQueue: number;
   /** Whom a node on battery serves: its own clients, everyone, or nobody. */
@@ -211,12 +215,12 @@ export interface NodeConfig {
   readonly lendProviders: boolean;
   /** Names that the operator declared to mean one model. */
   readonly modelSets: readonly ModelSet[];
+  /** What models of upstream servers do, where the operator said it; the first that fits holds. */
+  readonly modelCapabilities: readonly ModelCapabilities[];
   /** Whether another engine goes on where a stream breaks off, unless a request says otherwise. */
   readonly continueStreams: boolean;
   /** Where models are pulled from. */
   readonly hub: {
-  /** What models of upstream servers do, where the operator said it; the first that fits holds. */
-  readonly modelCapabilities: readonly ModelCapabilities[];
     /** Base address, without a slash at its end. */
     readonly endpoint: string;
     /** For models that not everybody may have; it goes to the hub alone. */

@@ -50,6 +50,8 @@ export interface SettingValues {
   readonly slots: number | null;
   readonly context: number | null;
   readonly keepAlive: number;
+  readonly pinned: readonly string[];
+  readonly drain: number;
   readonly maxQueue: number;
   readonly onBattery: "local" | "serve" | "off";
   readonly logLevel: LogLevel;

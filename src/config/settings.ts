@@ -40,6 +40,7 @@ const PROVIDERS = [
 
 /** Names of nodes: what people type after `node:`, so no slash and no colon. */
 export const NODE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,62}$/u;
+const MODEL_NAME = /^[^\p{Cc},]{1,256}$/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PATH = /^\P{Cc}{1,1024}$/u;
 const INTERFACE = /^[a-z0-9][a-z0-9_.:%@-]{0,63}$/i;
@@ -383,6 +384,22 @@ export const SETTINGS: {
     accepts: DURATION_FORMS,
     fallback: 300_000,
     fallbackText: "5m",
+    parse: duration,
+  },
+  pinned: {
+    variable: "COVEY_PINNED",
+    about: "Models that stay in memory once they are there",
+    accepts: "names of models, separated by commas",
+    fallback: [],
+    fallbackText: "none",
+    parse: listOf(matching(MODEL_NAME), 256),
+  },
+  drain: {
+    variable: "COVEY_DRAIN",
+    about: "Time that running answers have to end when the node is stopped",
+    accepts: DURATION_FORMS,
+    fallback: 30_000,
+    fallbackText: "30s",
     parse: duration,
   },
   maxQueue: {

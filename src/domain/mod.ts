@@ -131,16 +131,8 @@ export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export { QueueRoom } from "./queue_room.ts";
 export { StatedView, type StatedViewOptions } from "./stated_view.ts";
 export type { Rates } from "./rates.ts";
+export { parseDuration } from "./duration.ts";
 export type { InferenceRequest } from "./request.ts";
-export type {
-  BreakerState,
-  EngineStanding,
-  ModelListing,
-  NodeStanding,
-  RoutedAnswer,
-  Router,
-  WorkReport,
-} from "./router.ts";
 export {
   type MemoryNeed,
   type Misfit,
@@ -148,6 +140,17 @@ export {
   type Residency,
 } from "./memory_fit.ts";
 export type { Upkeep } from "./upkeep.ts";
+export type {
+  BreakerState,
+  EngineStanding,
+  ModelListing,
+  NodeStanding,
+  RoutedAnswer,
+  PlacedOffer,
+  Router,
+  WorkReport,
+  UnloadOutcome,
+} from "./router.ts";
 export {
   EVERY_NETWORK,
   isInNetwork,

@@ -4,6 +4,7 @@ import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
 import type { Conditions, MachineReading, Tier } from "./machine.ts";
 import type { InferenceRequest } from "./request.ts";
+import type { Source } from "./source.ts";
 
 /** An answer on its way to the client, in the internal dialect. */
 export interface RoutedAnswer {
@@ -102,6 +103,34 @@ export interface NodeStanding {
   readonly inFlight: number;
 }
 
+/** One engine's offer of a model. */
+export interface PlacedOffer {
+  /** The engine's node. */
+  readonly node: NodeId;
+  /** Its name. */
+  readonly nodeName: string;
+  /** The engine's name on it. */
+  readonly engine: string;
+  /** What it says of the model. */
+  readonly offer: Offer;
+}
+
+/** What an engine did when it was asked to let go of a model. */
+export interface UnloadOutcome {
+  /** The engine's node. */
+  readonly node: NodeId;
+  /** Its name. */
+  readonly nodeName: string;
+  /** The engine's name on it. */
+  readonly engine: string;
+  /** Its own name for the model. */
+  readonly model: string;
+  /** Whether the model is out of memory. */
+  readonly unloaded: boolean;
+  /** Why it is not, as a sentence or clause; null where it is. */
+  readonly reason: string | null;
+}
+
 /** The one dispatcher, as the API and the cluster see it. */
 export interface Router {
   /**
@@ -126,6 +155,26 @@ export interface Router {
   ): Promise<StartResult>;
   /** Every model that some engine offers, sorted by name. */
   models(): readonly ModelListing[];
+  /**
+   * What engines say of models, as they are now.
+   *
+   * @param model Any spelling of the one that is meant; absent for all.
+   */
+  offers(model?: string): readonly PlacedOffer[];
+  /**
+   * Ask every engine in reach that has a model in memory to let go of it.
+   *
+   * @param model Any spelling of its name.
+   * @param order Whose engines, and whether pins end too.
+   * @param signal Aborting it ends the wait.
+   * @returns What came of it; none where it was in no memory.
+   * @throws {Fault} `model_not_found`.
+   */
+  unload(
+    model: string,
+    order: { readonly source: Source; readonly evenPinned: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly UnloadOutcome[]>;
   /** What this node's own engines offer, for its peers. */
   report(): WorkReport;
   /** Every node with engines, this one first, as this node's attempts fared there. */

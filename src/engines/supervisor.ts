@@ -181,6 +181,11 @@ export class Supervisor<Channel extends AsyncDisposable>
     return true;
   }
 
+  /** Have a process that is in use stopped once nobody uses it, unless a caller wishes otherwise meanwhile. */
+  expire(): void {
+    if (this.#state.state === "ready") this.#keepAliveMs = 0;
+  }
+
   /** Stop the process, whoever uses it, and forget earlier failures. */
   async stop(): Promise<void> {
     const state = this.#state;

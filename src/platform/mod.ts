@@ -7,6 +7,7 @@
 export type { Clock, Deadline } from "./clock.ts";
 export { createDenoFiles } from "./deno_files.ts";
 export { createDenoProcesses } from "./deno_processes.ts";
+export { mappedFileBytes } from "./mapped_files.ts";
 export { FEWEST_DESCRIPTORS, readDescriptorLimit } from "./descriptor_limit.ts";
 export {
   createSeededEntropy,
@@ -25,8 +26,8 @@ export {
 } from "./files.ts";
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";
-export type { Platform } from "./platform.ts";
 export { noProxyFor } from "./no_proxy.ts";
+export type { Platform } from "./platform.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";
 export { type TrackedProcesses, trackProcesses } from "./tracked_processes.ts";

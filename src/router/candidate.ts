@@ -55,6 +55,10 @@ export interface Demand {
   readonly expected: ExpectedOutput;
   /** The weights it must run on, to go on with an answer; absent for any. */
   readonly root?: string;
+  /** Tokens of context that the caller wants it to have; absent for what there is. */
+  readonly contextLength?: number;
+  /** Whether it computes nothing and only wants the model loaded; absent for no. */
+  readonly loadsOnly?: boolean;
 }
 
 /** An engine that offers the model, eligible or not. */
@@ -77,6 +81,14 @@ export type Unfit =
   | { readonly kind: "capability"; readonly reason: string }
   | { readonly kind: "feature"; readonly reason: string }
   | { readonly kind: "context"; readonly reason: string }
+  /** It can not have the context that the caller asked for. */
+  | { readonly kind: "context_wish"; readonly reason: string }
+  | {
+    readonly kind: "memory";
+    readonly reason: string;
+    /** Null where all of the machine's memory is too little. */
+    readonly retryInMs: number | null;
+  }
   | { readonly kind: "source"; readonly reason: string }
   | {
     readonly kind: "unavailable";

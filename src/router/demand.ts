@@ -28,6 +28,10 @@ export function demandOf(
     promptTokens: request.promptTokens,
     inputCount: request.inputCount,
     needs: request.needs,
+    ...(request.upkeep?.contextLength === undefined
+      ? {}
+      : { contextLength: request.upkeep.contextLength }),
+    ...(request.upkeep?.only === "load" ? { loadsOnly: true } : {}),
     expected: decodes(request.capability)
       ? lengths.stretch.apply(
         (lengths.find(request.model, request.client) ?? new OutputLengths())

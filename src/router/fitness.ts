@@ -22,7 +22,10 @@ export function unfitness(
   offer: Offer,
   self: NodeId,
 ): Unfit | null {
-  if (!offer.capabilities.includes(demand.capability)) {
+  if (
+    demand.loadsOnly !== true &&
+    !offer.capabilities.includes(demand.capability)
+  ) {
     return {
       kind: "capability",
       reason: `does ${offer.capabilities.join(", ")}, not ${demand.capability}`,
@@ -38,7 +41,8 @@ export function unfitness(
   if (!isAllowedBy(demand.source, engine, self)) {
     return { kind: "source", reason: "the request may not run there" };
   }
-  return standing(engine, offer) ?? tightness(demand, offer);
+  return standing(engine, offer) ?? wishes(demand, offer) ??
+    tightness(demand, offer);
 }
 
 /**
@@ -69,14 +73,25 @@ export function isAllowedBy(
   }
 }
 
+/** What a load could give counts, where the caller says what he needs. */
+function wishes({ contextLength = 0 }: Demand, offer: Offer): Unfit | null {
+  const most = Math.max(offer.contextLength, offer.contextLimit ?? 0);
+  if (contextLength <= most) return null;
+  return {
+    kind: "context_wish",
+    reason:
+      `can have ${most} tokens of context, ${contextLength} were asked for`,
+  };
+}
+
 /** Last, so that a placement may overrule it alone. */
 function tightness(demand: Demand, offer: Offer): Unfit | null {
   const tokens = longestInput(demand);
-  if (tokens <= offer.contextLength) return null;
+  const room = Math.max(offer.contextLength, demand.contextLength ?? 0);
+  if (tokens <= room) return null;
   return {
     kind: "context",
-    reason:
-      `holds ${offer.contextLength} tokens, the prompt has about ${tokens}`,
+    reason: `holds ${room} tokens, the prompt has about ${tokens}`,
   };
 }
 
@@ -101,6 +116,10 @@ function standing(engine: EngineSnapshot, offer: Offer): Unfit | null {
       reason: `the model failed to load: ${state.reason}`,
       retryInMs: state.retryInMs,
     };
+  }
+  if (offer.misfit !== undefined) {
+    const { reason, retryInMs } = offer.misfit;
+    return { kind: "memory", reason, retryInMs };
   }
   if ((stated?.queue ?? offer.queue).slots < 1) {
     return { kind: "unavailable", reason: "has no slots", retryInMs: null };

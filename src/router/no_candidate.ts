@@ -55,7 +55,21 @@ function faultOfAll(demand: Demand, unfits: readonly Unfit[]): Fault {
       { retryAfterMs: Math.min(...cooling.map((one) => one.retryInMs)) },
     );
   }
-  const away = unfits.filter((one) => one.kind === "unavailable");
+  const large = unfits.filter((one) => one.kind === "memory");
+  const short = large.flatMap(({ retryInMs }) => retryInMs ?? []);
+  const away: Extract<Unfit, { readonly retryInMs: number | null }>[] = unfits
+    .filter((one) => one.kind === "unavailable");
+  if (large.length > 0 && away.length === 0) {
+    const reasons = new Set(large.map((one) => one.reason));
+    return new Fault(
+      short.length > 0 ? "insufficient_memory" : "model_too_large",
+      `The model "${asked}" fits into no memory in reach: it ${
+        [...reasons].join("; it ")
+      }`,
+      short.length > 0 ? { retryAfterMs: Math.min(...short) } : {},
+    );
+  }
+  away.push(...large);
   if (away.length > 0) {
     const retries = away.flatMap((one) => one.retryInMs ?? []);
     const reasons = new Set(away.map((one) => one.reason));
@@ -63,6 +77,14 @@ function faultOfAll(demand: Demand, unfits: readonly Unfit[]): Fault {
       "no_candidate",
       `No engine can serve "${asked}" now: ${[...reasons].join("; ")}`,
       retries.length > 0 ? { retryAfterMs: Math.min(...retries) } : {},
+    );
+  }
+  const wish = unfits.find((one) => one.kind === "context_wish");
+  if (wish !== undefined) {
+    return new Fault(
+      "context_length_exceeded",
+      `The model "${asked}" ${wish.reason}; ask for less`,
+      { param: "num_ctx" },
     );
   }
   const tight = unfits.find((one) => one.kind === "context");

@@ -142,6 +142,12 @@ export class QueuedEngine implements Engine, Disposable {
    * or its signal aborts, so whoever gets `accepted` must do one of both.
    */
   async start(attempt: Attempt, signal: AbortSignal): Promise<StartResult> {
+    // To let go of a model takes no turn.
+    if (attempt.request.upkeep?.only === "unload") {
+      return this.#raw.canUnload === true
+        ? await this.#raw.start(attempt, signal)
+        : refused("model_not_here", "unloads nothing when asked");
+    }
     const offer = this.#offer(attempt.model);
     if (offer === undefined) {
       return refused("model_not_here", `does not offer "${attempt.model}"`);
@@ -281,7 +287,8 @@ export class QueuedEngine implements Engine, Disposable {
       over: (how) => {
         sampling[Symbol.dispose]();
         if (how === "ended") meter.end(clock.monotonic());
-        if (meter.complete && answer.status < 300) {
+        const isWork = attempt.request.upkeep?.only === undefined;
+        if (isWork && meter.complete && answer.status < 300) {
           this.#learn(held, attempt, offer, meter, { startedAtMs, sampled });
         }
         held.release(null);

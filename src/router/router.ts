@@ -13,19 +13,23 @@ import {
   type ModelSet,
   type NodeId,
   type NodeStanding,
+  type PlacedOffer,
   type Refusal,
   type RoutedAnswer,
   type Router,
+  type Source,
   type SpeedPrior,
   type StartResult,
+  type UnloadOutcome,
   type WorkReport,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
 import { AnswerSession, type SessionAnswer } from "./answer_session.ts";
+import { eachNamed } from "./asked_offers.ts";
 import { AttemptMemory } from "./attempt_memory.ts";
 import { Continuation } from "./continuation.ts";
 import { Corrections } from "./correction.ts";
-import { DecisionLog } from "./decision_log.ts";
+import { DecisionLog, newDecisionId } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
 import { FreeSlotBell } from "./free_slot_bell.ts";
@@ -33,6 +37,7 @@ import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
 import { LocalEngines } from "./local_engines.ts";
 import { listModels } from "./model_list.ts";
+import { parseModelName } from "./model_name.ts";
 import type { Policy } from "./preference.ts";
 import { decodes, type Estimate } from "./estimate.ts";
 import { PlaceNames } from "./place_names.ts";
@@ -49,6 +54,7 @@ import type { SplitPlan } from "./split_plan.ts";
 import { answerSplit } from "./split_session.ts";
 import { listStandings } from "./standing_list.ts";
 import { Standings } from "./standings.ts";
+import { unloadModel } from "./unload.ts";
 
 /** What a router is made of. */
 export interface RouterOptions {
@@ -100,6 +106,15 @@ export function createRouter(options: RouterOptions): OwnedRouter {
 
 const PREFIX_KEY_BYTES = 32;
 const KEEP_ALIVE_MS = 300_000;
+/** For a request that wants none. */
+const EMPTY_ANSWER = JSON.stringify({
+  object: "chat.completion",
+  choices: [{
+    index: 0,
+    message: { role: "assistant", content: "" },
+    finish_reason: "stop",
+  }],
+});
 
 class EngineRouter implements OwnedRouter {
   readonly #options: RouterOptions;
@@ -167,6 +182,9 @@ class EngineRouter implements OwnedRouter {
     signal: AbortSignal,
   ): Promise<RoutedAnswer> {
     if (this.#isClosed) throw shuttingDown();
+    if (request.upkeep?.only === "unload") {
+      return await this.#unloadFor(request, signal);
+    }
     const chain = await this.#chainOf(request);
     const run = new RequestRun(this.#context, request, chain);
     try {
@@ -179,6 +197,26 @@ class EngineRouter implements OwnedRouter {
         ? faultOfDecision(thrown, run.id)
         : thrown;
     }
+  }
+
+  /** Whoever may ask for answers may give a model up, but not against a pin. */
+  async #unloadFor(
+    request: InferenceRequest,
+    signal: AbortSignal,
+  ): Promise<RoutedAnswer> {
+    const { clock, entropy, self } = this.#context;
+    const { model, source } = request;
+    await this.unload(model, { source, evenPinned: false }, signal);
+    return {
+      decision: newDecisionId(clock.now(), entropy),
+      node: self,
+      model,
+      predictedMs: 0,
+      status: 200,
+      contentType: "application/json",
+      retryAfter: null,
+      body: new Blob([EMPTY_ANSWER]).stream(),
+    };
   }
 
   async #routeWhole(
@@ -276,6 +314,45 @@ class EngineRouter implements OwnedRouter {
 
   models(): readonly ModelListing[] {
     return listModels(this.#engines(), this.#context.modelSets);
+  }
+
+  offers(model?: string): readonly PlacedOffer[] {
+    const name = model === undefined
+      ? null
+      : parseModelName(model, this.#context.modelSets);
+    return this.#engines().flatMap((engine) => {
+      const view = engine.view();
+      if (view.availability.kind === "unavailable") return [];
+      const { node, nodeName, id } = engine;
+      const offers = [...view.offers];
+      const asked = new Set<string>();
+      if (name !== null) {
+        eachNamed(name, { view }, (tier, one) => {
+          if (tier === 0) asked.add(one.model);
+        });
+      }
+      return offers
+        .filter((one) => name === null || asked.has(one.model))
+        .map((offer) => ({ node, nodeName, engine: id, offer }));
+    });
+  }
+
+  async unload(
+    model: string,
+    order: { readonly source: Source; readonly evenPinned: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly UnloadOutcome[]> {
+    const { clock, entropy, modelSets, self } = this.#context;
+    return await unloadModel(
+      {
+        self,
+        clock,
+        engines: this.#engines(),
+        newId: () => newDecisionId(clock.now(), entropy),
+      },
+      { name: parseModelName(model, modelSets), ...order },
+      signal,
+    );
   }
 
   report(): WorkReport {

@@ -69,6 +69,8 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     slots: 2,
     contextLength: null,
     keepAliveMs: 300_000,
+    pinned: [],
+    drainMs: 30_000,
     maxQueue: 64,
     onBattery: "local",
     logLevel: "info",

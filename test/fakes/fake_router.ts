@@ -6,8 +6,11 @@ import {
   type ModelListing,
   type NodeId,
   type NodeStanding,
+  type PlacedOffer,
   type RoutedAnswer,
   type Router,
+  type Source,
+  type UnloadOutcome,
 } from "../../src/domain/mod.ts";
 
 /** What a fake router answers a request with; each field has a plain default. */
@@ -76,6 +79,29 @@ export class FakeRouter implements Router {
 
   models(): readonly ModelListing[] {
     return this.listings;
+  }
+
+  placed: readonly PlacedOffer[] = [];
+  /** What it was asked to let go of, in order. */
+  readonly unloads: {
+    readonly model: string;
+    readonly source: Source;
+    readonly evenPinned: boolean;
+  }[] = [];
+  outcomes: readonly UnloadOutcome[] = [];
+
+  offers(model?: string): readonly PlacedOffer[] {
+    return this.placed.filter(({ offer }) =>
+      model === undefined || offer.model === model
+    );
+  }
+
+  unload(
+    model: string,
+    order: { readonly source: Source; readonly evenPinned: boolean },
+  ): Promise<readonly UnloadOutcome[]> {
+    this.unloads.push({ model, ...order });
+    return Promise.resolve(this.outcomes);
   }
 
   standings: readonly NodeStanding[] = [];

@@ -12,8 +12,8 @@ export interface LineFrame {
   readonly model: string;
   /** ISO 8601. */
   readonly createdAt: string;
-  /** Whether the request only wanted the model loaded. */
-  readonly loadsOnly: boolean;
+  /** What the request wanted of the model alone, without an answer; null for one that wants an answer. */
+  readonly only: "load" | "unload" | null;
   /** Milliseconds since the request came in. */
   readonly elapsedMs: () => number;
 }
@@ -62,7 +62,7 @@ export class AnswerLines implements AnswerWriter {
   }
 
   #say(message: Said): string {
-    if (this.#frame.loadsOnly) return "";
+    if (this.#frame.only !== null) return "";
     return line({ ...headOf(this.#frame), ...saidIn(this.#frame, message) });
   }
 
@@ -98,7 +98,7 @@ export function answerOf(answer: WholeAnswer, frame: LineFrame): JsonObject {
     ...headOf(frame),
     ...saidIn(
       frame,
-      frame.loadsOnly ? { content: "" } : {
+      frame.only !== null ? { content: "" } : {
         content: answer.text,
         ...(answer.reasoning === "" ? {} : { thinking: answer.reasoning }),
         ...(calls.length > 0 ? { tool_calls: calls } : {}),
@@ -128,12 +128,12 @@ function saidIn({ kind }: LineFrame, said: Said): JsonObject {
 
 function endOf(
   { finish, counts }: AnswerDone,
-  { loadsOnly, elapsedMs }: LineFrame,
+  { only, elapsedMs }: LineFrame,
 ): JsonObject {
   const totalMs = elapsedMs();
   const promptMs = counts.promptMs ?? 0;
   const outputMs = counts.outputMs ?? 0;
-  if (loadsOnly) return { done: true, done_reason: "load" };
+  if (only !== null) return { done: true, done_reason: only };
   return {
     done: true,
     done_reason: finish === "length" ? "length" : "stop",

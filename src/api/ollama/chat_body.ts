@@ -4,10 +4,12 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  type Upkeep,
 } from "../../domain/mod.ts";
 import { checkFields, wrongField } from "../openai/request_fault.ts";
 import { CallPairing } from "./call_pairing.ts";
 import { describeOptions, samplingOf } from "./options.ts";
+import { upkeepOf } from "./upkeep.ts";
 import { describeNamed } from "../openai/generation.ts";
 import { describeSchema } from "../openapi_schema.ts";
 
@@ -60,8 +62,8 @@ export interface OllamaRequest {
   /** The body, and whose it is: a chat's, or a plain completion's. */
   readonly kind: "chat" | "completion";
   readonly body: JsonObject;
-  /** Whether it says nothing and only wants the model in memory. */
-  readonly loadsOnly: boolean;
+  /** What it wants of the model in memory; that alone where it says nothing. */
+  readonly upkeep: Upkeep;
 }
 
 /**
@@ -76,10 +78,10 @@ export function chatRequestOf(body: JsonObject): OllamaRequest {
   const pairing = new CallPairing();
   const messages = objectsOf(body.messages)
     .map((message) => messageOf(message, pairing));
-  if (messages.length === 0) return loadRequest(body);
+  if (messages.length === 0) return onlyRequest(body);
   return {
     kind: "chat",
-    loadsOnly: false,
+    upkeep: upkeepOf(body),
     body: {
       ...commonOf(body),
       messages,
@@ -117,12 +119,12 @@ export function generateRequestOf(body: JsonObject): OllamaRequest {
   }
   const prompt = fields.prompt ?? "";
   if (prompt === "" && (fields.images?.length ?? 0) === 0) {
-    return loadRequest(body);
+    return onlyRequest(body);
   }
   if (fields.raw === true) {
     return {
       kind: "completion",
-      loadsOnly: false,
+      upkeep: upkeepOf(body),
       body: { ...commonOf(body), prompt },
     };
   }
@@ -132,7 +134,7 @@ export function generateRequestOf(body: JsonObject): OllamaRequest {
   };
   return {
     kind: "chat",
-    loadsOnly: false,
+    upkeep: upkeepOf(body),
     body: {
       ...commonOf(body),
       messages: typeof fields.system === "string" && fields.system !== ""
@@ -142,21 +144,20 @@ export function generateRequestOf(body: JsonObject): OllamaRequest {
   };
 }
 
-/** Ollama loads a model for a request that says nothing; one token does the same here. */
-function loadRequest(body: JsonObject): OllamaRequest {
-  if (body.keep_alive === 0 || body.keep_alive === "0") {
-    throw new Fault(
-      "not_implemented",
-      'Covey does not unload a model by a request with "keep_alive" 0; it unloads what is idle, or needed room',
-      { param: "keep_alive" },
-    );
-  }
+/**
+ * Ollama loads a model for a request that says nothing, or unloads it where it
+ * is to be kept for no time. One token loads it in an engine that knows no
+ * other way.
+ */
+function onlyRequest(body: JsonObject): OllamaRequest {
+  const upkeep = upkeepOf(body);
+  const only = upkeep.keepAliveMs === 0 ? "unload" : "load";
   return {
     kind: "chat",
-    loadsOnly: true,
+    upkeep: { ...upkeep, only },
     body: {
       model: body.model,
-      stream: body.stream ?? true,
+      stream: only === "load" && (body.stream ?? true),
       messages: [{ role: "user", content: "." }],
       max_tokens: 1,
     },

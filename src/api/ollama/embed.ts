@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonObject, RoutedAnswer } from "../../domain/mod.ts";
+import type { JsonObject, RoutedAnswer, Upkeep } from "../../domain/mod.ts";
 import { jsonResponse } from "../dialect/respond.ts";
 import type {
   AnswerTime,
@@ -13,6 +13,7 @@ import { describeSchema } from "../openapi_schema.ts";
 import { describeNamed } from "../openai/generation.ts";
 import { checkFields } from "../openai/request_fault.ts";
 import { nanoseconds } from "./answer_lines.ts";
+import { upkeepOf, withUpkeep } from "./upkeep.ts";
 
 const PROMPT = z.looseObject({
   prompt: z.string({ error: "must be a string" }),
@@ -22,6 +23,7 @@ const PROMPT = z.looseObject({
 export const readEmbed: InferenceReader = (body, envelope) =>
   reading(
     { model: body.model, input: body.input, dimensions: body.dimensions },
+    upkeepOf(body),
     envelope,
     (vectors, model, promptTokens, totalMs) => ({
       model,
@@ -35,6 +37,7 @@ export const readEmbed: InferenceReader = (body, envelope) =>
 export const readEmbeddings: InferenceReader = (body, envelope) =>
   reading(
     { model: body.model, input: checkFields(PROMPT, body).prompt },
+    upkeepOf(body),
     envelope,
     (vectors) => ({ embedding: vectors[0] ?? [] }),
   );
@@ -43,6 +46,7 @@ type Vector = NonNullable<JsonObject[string]>;
 
 function reading(
   body: JsonObject,
+  upkeep: Upkeep,
   envelope: Envelope,
   write: (
     vectors: readonly Vector[],
@@ -51,9 +55,9 @@ function reading(
     totalMs: number,
   ) => JsonObject,
 ): ReadRequest {
-  const asked = parseEmbedding(
-    { ...body, encoding_format: "float" },
-    envelope,
+  const asked = withUpkeep(
+    parseEmbedding({ ...body, encoding_format: "float" }, envelope),
+    upkeep,
   );
   return {
     asked,

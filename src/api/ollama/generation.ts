@@ -9,6 +9,7 @@ import {
   generateRequestOf,
   type OllamaRequest,
 } from "./chat_body.ts";
+import { withUpkeep } from "./upkeep.ts";
 
 /** Reads the body of `POST /api/chat`. */
 export const readChat: InferenceReader = readerOf("chat", chatRequestOf);
@@ -24,10 +25,11 @@ function readerOf(
   translate: (body: JsonObject) => OllamaRequest,
 ): InferenceReader {
   return (body, envelope) => {
-    const { kind: work, body: inner, loadsOnly } = translate(body);
-    const asked = work === "chat"
+    const { kind: work, body: inner, upkeep } = translate(body);
+    const parsed = work === "chat"
       ? parseChat(inner, envelope)
       : parseCompletion(inner, envelope);
+    const asked = withUpkeep(parsed, upkeep);
     return {
       asked,
       answer(routed, { nowMs, elapsedMs }) {
@@ -35,7 +37,7 @@ function readerOf(
           kind,
           model: asked.model,
           createdAt: new Date(nowMs).toISOString(),
-          loadsOnly,
+          only: upkeep.only ?? null,
           elapsedMs,
         };
         return respondIn(routed, asked, nowMs, {

@@ -2,7 +2,7 @@ import { boundsOf } from "../body_handler.ts";
 import type { ApiOptions, Call, Handler } from "../context.ts";
 import { jsonResponse } from "../dialect/respond.ts";
 import { readJsonObject } from "../json_body.ts";
-import { listingsFor } from "../model_reach.ts";
+import { listingsFor, offersFor } from "../model_reach.ts";
 import { OLLAMA_VERSION, runningOf, showModel, tagsOf } from "./models.ts";
 
 /** The handlers of Ollama's lists. */
@@ -29,8 +29,7 @@ export function createOllamaLists(
   return {
     version: () => answer({ version: OLLAMA_VERSION }),
     tags: (call) => answer(tagsOf(listings(call), startedAt)),
-    running: (call) =>
-      answer(runningOf(listings(call), new Date(clock.now()).toISOString())),
+    running: (call) => answer(runningOf(offersFor(call, options), clock.now())),
     async show(call) {
       const body = await readJsonObject(
         call.request,

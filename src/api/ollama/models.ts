@@ -1,4 +1,9 @@
-import type { JsonObject, ModelListing } from "../../domain/mod.ts";
+import type {
+  JsonObject,
+  ModelListing,
+  PlacedOffer,
+  Residency,
+} from "../../domain/mod.ts";
 import { findModel } from "../openai/models.ts";
 import { wrongField } from "../openai/request_fault.ts";
 
@@ -24,27 +29,57 @@ export function tagsOf(
 }
 
 /**
- * Write `GET /api/ps`: the models that are in memory somewhere.
+ * Write `GET /api/ps`: the models that are in memory somewhere or on their way
+ * there, engine by engine.
  *
- * @param listings The models in reach.
- * @param expiresAt ISO 8601; the soonest time at which one that stays idle may go.
+ * @param offers What engines in reach say of their models.
+ * @param nowMs Wall-clock time.
  */
 export function runningOf(
-  listings: readonly ModelListing[],
-  expiresAt: string,
+  offers: readonly PlacedOffer[],
+  nowMs: number,
 ): JsonObject {
   return {
-    models: listings.filter(({ warm }) => warm).map((one) => ({
-      ...tagOf(one),
-      expires_at: expiresAt,
-      size_vram: 0,
-      context_length: one.contextLength,
-    })),
+    models: offers.flatMap(({ nodeName, offer }) => {
+      const { contextLength, model, residency, root, sizeBytes, state } = offer;
+      if (state.kind !== "warm" && state.kind !== "loading") return [];
+      const memoryBytes = residency?.memoryBytes ?? sizeBytes ?? undefined;
+      return [{
+        ...tagOf({
+          model,
+          ...(memoryBytes === undefined ? {} : { sizeBytes: memoryBytes }),
+          ...(root === null ? {} : { root }),
+        }),
+        expires_at: new Date(expiryOf(residency, nowMs)).toISOString(),
+        size_vram: 0,
+        context_length: contextLength,
+        node: nodeName,
+        pinned: residency?.isPinned ?? false,
+        ...(state.kind === "loading"
+          ? { load_progress: state.progress ?? null }
+          : {}),
+      }];
+    }),
   };
 }
 
+/** Two hundred years: what `ollama ps` shows as for ever. */
+const FOR_EVER_MS = 200 * 365 * 24 * 3_600_000;
+
+/** A model that nobody speaks of may go at any time; one in use has its time before it still. */
+function expiryOf(residency: Residency | undefined, nowMs: number): number {
+  if (residency === undefined) return nowMs;
+  if (residency.expiresInMs !== null) return nowMs + residency.expiresInMs;
+  return nowMs + (residency.isInUse && !residency.isPinned ? 0 : FOR_EVER_MS);
+}
+
 /** Weights of unknown root or size, such as a provider's, have an empty digest and size 0. */
-function tagOf({ model, sizeBytes, root }: ModelListing): JsonObject {
+function tagOf(
+  { model, sizeBytes, root }: Pick<
+    ModelListing,
+    "model" | "sizeBytes" | "root"
+  >,
+): JsonObject {
   return {
     name: model,
     model,

@@ -29,8 +29,9 @@ const SAME = [
 ] as const;
 
 /**
- * Translate Ollama's `options` (REQ-01). What sets up an engine (`num_ctx`,
- * `num_gpu`, `num_thread` and their like) is the node's own setting and left out.
+ * Translate Ollama's `options` (REQ-01). What sets up an engine (`num_gpu`,
+ * `num_thread` and their like) is the node's own setting and left out, but for
+ * `num_ctx`, which `upkeepOf` reads.
  *
  * @param body The request's body.
  * @returns Fields of the internal dialect.

@@ -110,6 +110,15 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /cluster/copies/{id}/resume": {
     summary: "Go on with a copy that was paused",
   },
+  "GET /covey/memory": {
+    summary: "List models in memory or being loaded, engine by engine",
+  },
+  "GET /covey/fit/{model…}": {
+    summary: "Tell whether a model fits into each member's memory",
+  },
+  "POST /covey/models/{model}/unload": {
+    summary: "Take a model out of memory: {node} for one member alone",
+  },
   "GET /covey/decisions/{id}": { summary: "Explain where an answer came from" },
   "GET /openapi.json": { summary: "This description" },
   "GET /openapi": { summary: "This description, as a page" },

@@ -137,9 +137,12 @@ export class LoadedModels implements AsyncDisposable {
     if (loaded.isPinned && !evenPinned) {
       return { kind: "kept", reason: "it is pinned" };
     }
-    return await loaded.stopIfIdle()
-      ? { kind: "gone" }
-      : { kind: "kept", reason: "somebody uses it or waits for it" };
+    if (await loaded.stopIfIdle()) return { kind: "gone" };
+    loaded.supervisor.expire();
+    return {
+      kind: "kept",
+      reason: "somebody uses it or waits for it; it leaves after that",
+    };
   }
 
   /** The one supervisor of a model; those of vanished models end here. */

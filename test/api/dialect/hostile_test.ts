@@ -154,7 +154,7 @@ const WRITERS: Readonly<Record<string, () => AnswerWriter>> = {
       kind: "chat",
       model: "m",
       createdAt: "",
-      loadsOnly: false,
+      only: null,
       elapsedMs: () => 1,
     }),
   responses: () =>

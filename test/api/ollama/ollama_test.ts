@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { translateStream } from "../../../src/api/dialect/translate_stream.ts";
 import { AnswerLines } from "../../../src/api/ollama/answer_lines.ts";
+import { upkeepOf } from "../../../src/api/ollama/upkeep.ts";
+import type { Offer } from "../../../src/domain/mod.ts";
+import { offerOf } from "../../fakes/scripted_engine.ts";
 import {
   apiUnderTest,
   get,
@@ -40,7 +43,7 @@ function translate(
     kind: "chat",
     model: "m",
     createdAt: "2026-01-01T00:00:00.000Z",
-    loadsOnly: false,
+    only: null,
     elapsedMs: () => 10,
   });
   return through(pieces, translateStream(writer, "s"));
@@ -190,6 +193,10 @@ Deno.test("REQ-01 options, format, pictures and past calls become the internal d
     LOOPBACK,
   );
   const [request] = router.requests;
+  assert.deepEqual(request?.upkeep, {
+    keepAliveMs: 300_000,
+    contextLength: 4096,
+  });
   assert.deepEqual(request?.source, { kind: "node", node: PEER });
   assert.equal(request?.maxOutputTokens, 5);
   const call = (id: string, name: string, args: string) => ({
@@ -278,7 +285,13 @@ Deno.test("generate takes a system prompt, goes raw, and loads where it is given
   assert.equal(loaded.response, "");
   assert.equal(loaded.done_reason, "load");
   assert.equal(router.requests[2]?.maxOutputTokens, 1);
-  assert.match((await ask({ keep_alive: 0 })).error, /unload/);
+  assert.deepEqual(router.requests[2]?.upkeep, { only: "load" });
+  const unloaded = await ask({ keep_alive: 0 });
+  assert.equal(unloaded.done_reason, "unload");
+  assert.deepEqual(router.requests.pop()?.upkeep, {
+    keepAliveMs: 0,
+    only: "unload",
+  });
   assert.match((await ask({ prompt: "p", suffix: "s" })).error, /"suffix"/);
   assert.match((await ask({ prompt: 5 })).error, /"prompt"/);
   assert.equal(router.requests.length, 3);
@@ -333,7 +346,6 @@ Deno.test("MOD-01 tags, ps and show list the models in reach under both spelling
   assert.deepEqual(names(tags), ["m", "t:latest", "big:70b"]);
   assert.equal(tags.models[0].size, 9);
   assert.deepEqual(names(await json(get("/node/ben/api/tags"))), ["big:70b"]);
-  assert.deepEqual(names(await json(get("/api/ps"))), ["m"]);
   for (const body of [{ model: "m" }, { name: "m:latest" }, { model: "t" }]) {
     const shown = await json(post("/api/show", body));
     assert.deepEqual(shown.capabilities, ["completion", "tools"]);
@@ -353,4 +365,91 @@ Deno.test("an engine's refusal is Ollama's one field", async () => {
   const response = await api.handle(post("/api/chat", ASK), LOOPBACK);
   assert.equal(response.status, 500);
   assert.deepEqual(await response.json(), { error: "bad" });
+});
+
+Deno.test("ps says of each model in memory what it takes, how long it stays and how far its load is", async () => {
+  const { api, clock, router } = apiUnderTest();
+  const residency = {
+    memoryBytes: 12,
+    expiresInMs: 60_000,
+    isPinned: false,
+    isInUse: false,
+  };
+  const placed = (offer: Partial<Offer>, node = SELF, nodeName = "anna") => ({
+    node,
+    nodeName,
+    engine: "embedded",
+    offer: offerOf(offer),
+  });
+  router.placed = [
+    placed({ model: "m", sizeBytes: 9, root: "ab", residency }),
+    placed({ model: "cold", state: { kind: "cold" } }),
+    placed({
+      model: "stays",
+      residency: { ...residency, expiresInMs: null, isPinned: true },
+    }),
+    placed(
+      {
+        model: "comes",
+        state: { kind: "loading", remainingMs: 1_000, progress: 0.4 },
+      },
+      PEER,
+      "ben",
+    ),
+  ];
+  const ps = async (path: string) => {
+    const { models } = await (await api.handle(get(path), LOOPBACK)).json();
+    return models;
+  };
+  const [m, stays, comes, ...more] = await ps("/api/ps");
+  assert.deepEqual(more, []);
+  assert.equal(m.size, 12);
+  assert.equal(m.digest, "ab");
+  assert.equal(Date.parse(m.expires_at), clock.now() + 60_000);
+  assert.ok(Date.parse(stays.expires_at) > clock.now() + 3e12);
+  assert.deepEqual([m.pinned, stays.pinned], [false, true]);
+  assert.equal(comes.load_progress, 0.4);
+  assert.equal(comes.node, "ben");
+  assert.equal((await ps("/node/ben/api/ps")).length, 1);
+});
+
+Deno.test("keep_alive is read in every form that Ollama knows, and num_ctx is a number of tokens", () => {
+  const forms: readonly (readonly [unknown, number | null | undefined])[] = [
+    [undefined, undefined],
+    [null, undefined],
+    ["", undefined],
+    [0, 0],
+    ["0", 0],
+    ["0s", 0],
+    [300, 300_000],
+    ["300", 300_000],
+    [1.5, 1_500],
+    ["5m", 300_000],
+    ["1h30m", 5_400_000],
+    ["250ms", 250],
+    ["1500us", 2],
+    [-1, null],
+    ["-1", null],
+    ["-1m", null],
+    [1e300, 365 * 24 * 3_600_000],
+  ];
+  for (const [value, expected] of forms) {
+    assert.equal(
+      upkeepOf({ keep_alive: value as string }).keepAliveMs,
+      expected,
+      String(value),
+    );
+  }
+  for (const value of ["soon", "5 m", "m5", true, [], {}, "+-5", "5d"]) {
+    assert.throws(
+      () => upkeepOf({ keep_alive: value as string }),
+      /keep_alive/,
+    );
+  }
+  assert.deepEqual(upkeepOf({ options: { num_ctx: 8192 } }), {
+    contextLength: 8192,
+  });
+  for (const num_ctx of [0, -1, 1.5, "8192", 1e12]) {
+    assert.throws(() => upkeepOf({ options: { num_ctx } }), /num_ctx/);
+  }
 });

@@ -1,0 +1,112 @@
+import type { JsonValue } from "../domain/mod.ts";
+
+/** `GET /covey/memory` as `ps` shows it. */
+export interface MemoryReply {
+  readonly models: readonly {
+    readonly nodeName: string;
+    readonly engine: string;
+    readonly model: string;
+    readonly state: string;
+    readonly progress: number | null;
+    readonly remainingMs: number | null;
+    readonly reason: string | null;
+    readonly retryInMs: number | null;
+    readonly memoryBytes: number | null;
+    readonly contextLength: number;
+    readonly expiresInMs: number | null;
+    readonly pinned: boolean | null;
+    readonly inUse: boolean | null;
+  }[];
+}
+
+/** `GET /covey/fit/{model}` as `fit` shows it. */
+export interface FitReply {
+  readonly model: string;
+  readonly nodes: readonly {
+    readonly nodeName: string;
+    readonly engine: string | null;
+    readonly weightsBytes: number | null;
+    readonly cacheBytes: number | null;
+    readonly computeBytes: number | null;
+    readonly neededBytes: number | null;
+    readonly freeBytes: number | null;
+    readonly totalBytes: number | null;
+    readonly contextLength: number | null;
+    readonly slots: number | null;
+    readonly verdict: string;
+    readonly reason: string | null;
+  }[];
+}
+
+/** What `POST /covey/models/{model}/unload` answers. */
+export interface UnloadReply {
+  readonly model: string;
+  readonly outcomes: readonly {
+    readonly nodeName: string;
+    readonly engine: string;
+    readonly unloaded: boolean;
+    readonly reason: string | null;
+  }[];
+}
+
+/** How commands read them: undefined where the form is unknown. */
+export interface MemoryParsers {
+  memory(body: JsonValue): MemoryReply | undefined;
+  fit(body: JsonValue): FitReply | undefined;
+  unload(body: JsonValue): UnloadReply | undefined;
+}
+
+/** Load the parsers. Fields they do not know are ignored. */
+export async function loadMemoryParsers(): Promise<MemoryParsers> {
+  const { z } = await import("zod");
+  const number = z.number().nullable();
+  const text = z.string().nullable();
+  const memory = z.object({
+    models: z.array(z.object({
+      nodeName: z.string(),
+      engine: z.string(),
+      model: z.string(),
+      state: z.string(),
+      progress: number,
+      remainingMs: number,
+      reason: text,
+      retryInMs: number,
+      memoryBytes: number,
+      contextLength: z.number(),
+      expiresInMs: number,
+      pinned: z.boolean().nullable(),
+      inUse: z.boolean().nullable(),
+    })),
+  });
+  const fit = z.object({
+    model: z.string(),
+    nodes: z.array(z.object({
+      nodeName: z.string(),
+      engine: text,
+      weightsBytes: number,
+      cacheBytes: number,
+      computeBytes: number,
+      neededBytes: number,
+      freeBytes: number,
+      totalBytes: number,
+      contextLength: number,
+      slots: number,
+      verdict: z.string(),
+      reason: text,
+    })),
+  });
+  const unload = z.object({
+    model: z.string(),
+    outcomes: z.array(z.object({
+      nodeName: z.string(),
+      engine: z.string(),
+      unloaded: z.boolean(),
+      reason: text,
+    })),
+  });
+  return {
+    memory: (body) => memory.safeParse(body).data,
+    fit: (body) => fit.safeParse(body).data,
+    unload: (body) => unload.safeParse(body).data,
+  };
+}

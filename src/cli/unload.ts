@@ -1,0 +1,55 @@
+import { escapeUnprintable } from "../domain/mod.ts";
+import { readArguments } from "./arguments.ts";
+import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
+import { type Command, DONE, FAILED } from "./command.ts";
+import { loadMemoryParsers } from "./memory_replies.ts";
+
+const USAGE = "MODEL [--node NAME] [--json]";
+
+/** `covey unload`, and Ollama's word for it. */
+export const unloadCommand: Command = {
+  name: "unload",
+  aliases: ["stop"],
+  summary: "Take a model out of memory, on all members or on one",
+  usage: USAGE,
+  help: () =>
+    "A model that computes an answer leaves once that has ended; a pin ends with it.\nFails where the model stayed.",
+  async run(args, context) {
+    const usage = `unload ${USAGE}`;
+    const flag = args.indexOf("--node");
+    const node = flag < 0 ? null : args[flag + 1] ?? "";
+    if (node !== null && (node === "" || node.startsWith("-"))) {
+      return sayUsage("The name after --node is missing", usage, context);
+    }
+    const rest = flag < 0
+      ? args
+      : [...args.slice(0, flag), ...args.slice(flag + 2)];
+    const given = readArguments(rest, ["model"]);
+    if (given.kind === "wrong") return sayUsage(given.message, usage, context);
+    const [model = ""] = given.words;
+    const path = `/covey/models/${encodeURIComponent(model)}/unload`;
+    const reply = await context.postJson(
+      "POST",
+      path,
+      node === null ? {} : { node },
+    );
+    if (reply.kind !== "answered") return sayFailure(reply, context);
+    const parsed = (await loadMemoryParsers()).unload(reply.body);
+    if (parsed === undefined) {
+      context.stderr(UNKNOWN_FORM);
+      return FAILED;
+    }
+    const stayed = parsed.outcomes.filter(({ unloaded }) => !unloaded);
+    if (given.json) context.stdout(JSON.stringify(reply.body));
+    else {
+      const lines = parsed.outcomes.map(({ nodeName, reason, unloaded }) =>
+        unloaded
+          ? `Unloaded ${model} on ${nodeName}`
+          : `${model} stays in memory on ${nodeName}: ${reason ?? "unknown"}`
+      );
+      const said = lines.length === 0 ? [`${model} is in no memory`] : lines;
+      context.stdout(said.map(escapeUnprintable).join("\n"));
+    }
+    return stayed.length === 0 ? DONE : FAILED;
+  },
+};

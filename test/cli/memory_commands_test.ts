@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { type ApiReply, COMMANDS, runCli } from "../../src/cli/mod.ts";
+import type { JsonValue } from "../../src/domain/mod.ts";
+import { createFakeContext } from "./fake_context.ts";
+
+const answered = (body: JsonValue): ApiReply => ({ kind: "answered", body });
+
+async function run(
+  args: readonly string[],
+  replies: Readonly<Record<string, ApiReply>>,
+) {
+  const context = createFakeContext(replies);
+  const code = await runCli(COMMANDS, args, context);
+  const { err, out, sent } = context;
+  return { code, out: out.join("\n"), err: err.join("\n"), sent };
+}
+
+const ROW = {
+  node: "id",
+  nodeName: "ada",
+  engine: "embedded",
+  model: "m",
+  state: "warm",
+  progress: null,
+  remainingMs: null,
+  reason: null,
+  retryInMs: null,
+  sizeBytes: 5e9,
+  memoryBytes: 6.2e9,
+  contextLength: 8192,
+  expiresInMs: 240_000,
+  pinned: false,
+  inUse: false,
+};
+
+Deno.test("ps prints what is in memory, how long it stays, and how far loads are", async () => {
+  const models = [
+    ROW,
+    { ...ROW, model: "pin\u001b[2J", pinned: true, expiresInMs: null },
+    { ...ROW, model: "busy", inUse: true, expiresInMs: null },
+    { ...ROW, model: "always", expiresInMs: null, memoryBytes: 4.2e6 },
+    {
+      ...ROW,
+      model: "new",
+      state: "loading",
+      progress: 0.42,
+      remainingMs: 9e3,
+    },
+    {
+      ...ROW,
+      model: "bad",
+      state: "failed",
+      reason: "it is no GGUF",
+      retryInMs: 4e3,
+    },
+    {
+      ...ROW,
+      model: "far",
+      engine: "box",
+      memoryBytes: null,
+      pinned: null,
+      inUse: null,
+      expiresInMs: null,
+    },
+  ];
+  const { code, out } = await run(["ps"], {
+    "/covey/memory": answered({ models }),
+  });
+  assert.equal(code, 0);
+  assert.deepEqual(out.split("\n"), [
+    "MODEL         NODE  ENGINE    MEMORY  CONTEXT  STATE                                LEAVES",
+    "m             ada   embedded  6.2 GB     8192  warm                                 in 4 min",
+    "pin\\u001b[2J  ada   embedded  6.2 GB     8192  warm                                 pinned",
+    "busy          ada   embedded  6.2 GB     8192  in use",
+    "always        ada   embedded  4.2 MB     8192  warm                                 never",
+    "new           ada   embedded  6.2 GB     8192  loading 42 %, about 9 s",
+    "bad           ada   embedded  6.2 GB     8192  failed: it is no GGUF, again in 4 s",
+    "far           ada   box            ?     8192  warm",
+  ]);
+  const none = { "/covey/memory": answered({ models: [] }) };
+  assert.equal((await run(["ps"], none)).out, "No model is in memory");
+});
+
+Deno.test("fit prints needs against memory for every member", async () => {
+  const row = {
+    nodeName: "ada",
+    engine: "embedded",
+    weightsBytes: 5e9,
+    cacheBytes: 2e9,
+    computeBytes: 4e8,
+    neededBytes: 7.4e9,
+    freeBytes: 12e9,
+    totalBytes: 16e9,
+    contextLength: 8192,
+    slots: 2,
+    verdict: "fits",
+    reason: null,
+  };
+  const nodes = [
+    row,
+    {
+      ...row,
+      nodeName: "pi",
+      engine: null,
+      freeBytes: 1e9,
+      totalBytes: 4e9,
+      verdict: "too_large",
+      reason: "It does not have the model",
+    },
+  ];
+  const { code, out } = await run(["fit", "org/m"], {
+    "/covey/fit/org%2Fm": answered({ model: "org/m", nodes }),
+  });
+  assert.equal(code, 0);
+  assert.deepEqual(out.split("\n"), [
+    "NODE  ENGINE     NEEDS  WEIGHTS + CONTEXT + BUFFERS  CONTEXT   FREE                VERDICT",
+    "ada   embedded  7.4 GB  5.0 GB + 2.0 GB + 0.4 GB     2 × 8192  12.0 GB of 16.0 GB  fits",
+    "pi    -         7.4 GB  5.0 GB + 2.0 GB + 0.4 GB     2 × 8192  1.0 GB of 4.0 GB    too large for this machine: It does not have the model",
+  ]);
+});
+
+Deno.test("unload says what came of it, and fails where a model stayed", async () => {
+  const outcome = (
+    nodeName: string,
+    unloaded: boolean,
+    reason: string | null,
+  ) => ({
+    nodeName,
+    engine: "embedded",
+    unloaded,
+    reason,
+  });
+  const path = "POST /covey/models/org%2Fm/unload";
+  const gone = await run(["unload", "org/m", "--node", "pi"], {
+    [path]: answered({ model: "org/m", outcomes: [outcome("pi", true, null)] }),
+  });
+  assert.deepEqual([gone.code, gone.out], [0, "Unloaded org/m on pi"]);
+  assert.deepEqual(gone.sent, [{ path, body: { node: "pi" } }]);
+  const stayed = await run(["stop", "org/m"], {
+    [path]: answered({
+      model: "org/m",
+      outcomes: [outcome("pi", true, null), outcome("ada", false, "in use")],
+    }),
+  });
+  assert.equal(stayed.code, 1);
+  assert.equal(
+    stayed.out,
+    "Unloaded org/m on pi\norg/m stays in memory on ada: in use",
+  );
+  const nowhere = await run(["unload", "org/m"], {
+    [path]: answered({ model: "org/m", outcomes: [] }),
+  });
+  assert.deepEqual([nowhere.code, nowhere.out], [0, "org/m is in no memory"]);
+  assert.equal((await run(["unload", "m", "--node"], {})).code, 2);
+  assert.equal((await run(["unload"], {})).code, 2);
+});
