@@ -3,10 +3,10 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  parseExactJson,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { type BodyBounds, readBody } from "./body.ts";
-import { parseExactJson } from "./exact_json.ts";
 import { findJsonFlaw, jsonDepth } from "./json_error.ts";
 
 /** Deepest nesting of arrays and objects that is accepted. */

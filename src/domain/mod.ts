@@ -67,6 +67,7 @@ export {
   parseDecisionId,
   parseNodeId,
 } from "./identifier.ts";
+export { parseExactJson, parseObject } from "./exact_json.ts";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 export type { Log, LogFields, LogLevel } from "./log.ts";
 export {

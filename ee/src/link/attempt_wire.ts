@@ -10,7 +10,7 @@ import {
   parseSource,
 } from "@covey/core/domain";
 import { z } from "zod";
-import { encodeJson, parseBoundedJson } from "./bounded_json.ts";
+import { encodeJson, parseExactBounded } from "./bounded_json.ts";
 import { WireError } from "./wire_error.ts";
 
 /** Deepest nesting of a request body: tools carry schemas of some depth. */
@@ -90,7 +90,7 @@ export function encodeAttempt(attempt: Attempt): Uint8Array<ArrayBuffer> {
  * @throws {WireError} When it is none.
  */
 export function parseAttempt(bytes: Uint8Array): Attempt {
-  const parsed = attemptSchema.safeParse(parseBoundedJson(bytes, MAX_DEPTH));
+  const parsed = attemptSchema.safeParse(parseExactBounded(bytes, MAX_DEPTH));
   if (!parsed.success) {
     const path = parsed.error.issues[0]?.path.join(".") ?? "";
     throw new WireError(`Cannot read an attempt: "${path}" is wrong`);

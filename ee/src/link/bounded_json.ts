@@ -1,3 +1,4 @@
+import { parseExactJson } from "@covey/core/domain";
 import { WireError } from "./wire_error.ts";
 
 const QUOTE = 0x22;
@@ -12,11 +13,34 @@ const BACKSLASH = 0x5c;
  * @throws {WireError} When it is no JSON, no UTF-8, or too deep.
  */
 export function parseBoundedJson(bytes: Uint8Array, maxDepth = 32): unknown {
+  return parseBounded(bytes, maxDepth, JSON.parse);
+}
+
+/**
+ * Parse JSON from a peer, as `parseBoundedJson`, so that numbers which a double
+ * cannot hold are written again as they came: a client's body passes unchanged.
+ *
+ * @param bytes UTF-8 text, whose length the caller has bounded.
+ * @param maxDepth Objects and arrays that may be open at once.
+ * @throws {WireError} When it is no JSON, no UTF-8, or too deep.
+ */
+export function parseExactBounded(
+  bytes: Uint8Array,
+  maxDepth: number,
+): unknown {
+  return parseBounded(bytes, maxDepth, parseExactJson);
+}
+
+function parseBounded(
+  bytes: Uint8Array,
+  maxDepth: number,
+  parse: (text: string) => unknown,
+): unknown {
   if (depthExceeds(bytes, maxDepth)) {
     throw new WireError(`Cannot read JSON nested deeper than ${maxDepth}`);
   }
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
     throw new WireError("Cannot read a message that is not JSON", { cause });
   }

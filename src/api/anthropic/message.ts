@@ -1,11 +1,15 @@
-import { Fault, type JsonObject, type JsonValue } from "../../domain/mod.ts";
+import {
+  Fault,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+} from "../../domain/mod.ts";
 import type {
   AnswerCounts,
   AnswerDone,
   AnswerFinish,
 } from "../dialect/answer_piece.ts";
 import type { WholeAnswer } from "../dialect/whole_answer.ts";
-import { parseObject } from "../exact_json.ts";
 
 /** What a message is about. */
 export interface MessageFrame {

@@ -2,8 +2,8 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  parseExactJson,
 } from "../../domain/mod.ts";
-import { parseExactJson } from "../exact_json.ts";
 import type {
   AnswerBroken,
   AnswerCounts,

@@ -1,8 +1,7 @@
-import { Fault, type JsonObject } from "../../domain/mod.ts";
+import { Fault, type JsonObject, parseObject } from "../../domain/mod.ts";
 import type { AnswerDone, AnswerPiece } from "../dialect/answer_piece.ts";
 import type { AnswerWriter } from "../dialect/translate_stream.ts";
 import type { WholeAnswer, WholeCall } from "../dialect/whole_answer.ts";
-import { parseObject } from "../exact_json.ts";
 
 /** What an answer in Ollama's dialect is about. */
 export interface LineFrame {

@@ -4,10 +4,10 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  parseExactJson,
   type RoutedAnswer,
 } from "../../domain/mod.ts";
 import { readAtMost } from "../bytes.ts";
-import { parseExactJson } from "../exact_json.ts";
 import { checkEmbeddings, expectedVectors } from "./embedding_answer.ts";
 import { engineError, retryAfterOf } from "./engine_error.ts";
 import { renameInEvents } from "./model_name.ts";

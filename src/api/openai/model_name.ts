@@ -1,5 +1,8 @@
-import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
-import { parseExactJson } from "../exact_json.ts";
+import {
+  isJsonObject,
+  type JsonValue,
+  parseExactJson,
+} from "../../domain/mod.ts";
 
 /** Longest line that is held back for rewriting; a longer one passes as it is. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;

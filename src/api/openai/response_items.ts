@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../domain/mod.ts";
-import { parseObject } from "../exact_json.ts";
+import { type JsonObject, parseObject } from "../../domain/mod.ts";
 
 /** An item of a response's output as it grows. */
 export type OutputItem =

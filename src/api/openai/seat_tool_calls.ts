@@ -2,8 +2,8 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  parseExactJson,
 } from "../../domain/mod.ts";
-import { parseExactJson } from "../exact_json.ts";
 import { ToolCallSeats } from "../dialect/tool_call_seats.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { parseExactJson } from "../../../src/domain/mod.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseExactJson } from "../../../src/api/exact_json.ts";
 import { seatToolCalls } from "../../../src/api/openai/seat_tool_calls.ts";
 import { apiUnderTest, CHAT, LOOPBACK, post } from "../api_under_test.ts";
 import {

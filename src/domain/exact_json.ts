@@ -1,8 +1,4 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-} from "../domain/mod.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 /** What V8 knows of JSON and TypeScript's library does not yet (TC39 `JSON.parse` source text access). */
 interface SourceAccess {
