@@ -1,56 +1,24 @@
 import assert from "node:assert/strict";
-import type { ClusterAction, Engine, JsonObject } from "@covey/core/domain";
-import { createSeededEntropy, type ManualClock } from "@covey/core/platform";
-import { createRouter, type OwnedRouter } from "../../../src/router/mod.ts";
+import type { ClusterAction, JsonObject } from "@covey/core/domain";
 import { chatRequest } from "../../../test/fakes/chat_request.ts";
-import { CountingMetrics } from "../../../test/fakes/counting_metrics.ts";
-import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import {
-  answeringIn,
-  offerOf,
-  ScriptedEngine,
-} from "../../../test/fakes/scripted_engine.ts";
+  type OwnedRouter,
+  ScriptedNode,
+} from "../../../test/fakes/scripted_node.ts";
 import { nodeIdOf } from "../link/link_fixture.ts";
 import { type LanHost, TestLan } from "./test_lan.ts";
 
 const AMPLE_MS = 10_000;
 const NEVER = new AbortController().signal;
 
-/** A node with one engine that takes some time over each answer. */
-class Lane {
-  readonly metrics = new CountingMetrics();
-  readonly #n: number;
-  readonly #tookMs: (n: number) => number;
-  engine: ScriptedEngine | null = null;
-
-  constructor(n: number, tookMs: (n: number) => number) {
-    this.#n = n;
-    this.#tookMs = tookMs;
-  }
-
-  readonly router = (
-    peers: () => readonly Engine[],
-    clock: ManualClock,
-  ): OwnedRouter => {
-    this.engine = new ScriptedEngine({
-      clock,
-      node: nodeIdOf(this.#n),
-      id: "sim",
-      offers: [offerOf()],
-      script: (_, n) => answeringIn(this.#tookMs(n), 100),
-    });
-    return createRouter({
-      self: { id: nodeIdOf(this.#n), name: `node-${this.#n}` },
-      localEngines: [this.engine],
-      peers,
-      policy: "balanced",
-      maxQueue: 64,
-      clock,
-      entropy: createSeededEntropy(this.#n),
-      log: new QuietLog(),
-      metrics: this.metrics,
-    });
-  };
+function addRouted(
+  lan: TestLan,
+  n: number,
+  node: ScriptedNode,
+): Promise<LanHost> {
+  return lan.add(n, {
+    router: (peers, clock) => node.createRouter(peers, clock),
+  });
 }
 
 function act(
@@ -77,21 +45,22 @@ async function ask(host: LanHost, maxOutputTokens = 100) {
 
 Deno.test("a member is drained through another: it finishes what runs, takes no more, and all see it at once", async () => {
   await using lan = new TestLan();
-  const lanes = [1, 2].map((n) => new Lane(n, () => 1000));
-  const [a, b] = await Promise.all([
-    lan.add(1, { router: lanes[0]?.router ?? assert.fail() }),
-    lan.add(2, { router: lanes[1]?.router ?? assert.fail() }),
-  ]);
+  const here = new ScriptedNode(nodeIdOf(1), () => 1000);
+  const there = new ScriptedNode(nodeIdOf(2), () => 1000);
+  const a = await addRouted(lan, 1, here);
+  const b = await addRouted(lan, 2, there);
   await lan.untilWhole(2000, a, b);
   // One here, one there.
   const running = [ask(a), ask(a)];
-  await lan.until("both run", 1000, () => {
-    return lanes.every(({ engine }) => engine?.running === 1);
-  });
+  await lan.until(
+    "both run",
+    1000,
+    () => [here, there].every(({ engine }) => engine.running === 1),
+  );
   await act(lan, a, "drain", { member: "NODE-2", draining: true });
   assert.equal(a.node.member(2)?.draining, true, "known by the answer");
   assert.equal(a.node.member(2)?.inFlight, 1, "what runs there goes on");
-  const drainedAt = lanes[1]?.engine?.attempts.length;
+  const drainedAt = there.engine.attempts.length;
   const [first, second, ...more] = await lan.settle(
     Promise.all([...running, ask(a), ask(a)]),
     AMPLE_MS,
@@ -101,7 +70,7 @@ Deno.test("a member is drained through another: it finishes what runs, takes no 
     new Set([nodeIdOf(1), nodeIdOf(2)]),
   );
   assert(more.every(({ node }) => node === nodeIdOf(1)));
-  assert.equal(lanes[1]?.engine?.attempts.length, drainedAt);
+  assert.equal(there.engine.attempts.length, drainedAt);
   await act(lan, a, "refresh");
   assert.equal(a.node.member(2)?.inFlight, 0);
   // Its own clients are served by others meanwhile.
@@ -179,10 +148,10 @@ Deno.test("a refresh asks every member at once and waits for what they say", asy
 Deno.test("a request that waits at a member moves when another slot falls free, acknowledged over the link and counted", async () => {
   await using lan = new TestLan();
   // Here the first is over sooner than anybody thought.
-  const here = new Lane(1, (n) => n === 1 ? 500 : 1000);
-  const there = new Lane(2, () => 1000);
-  const a = await lan.add(1, { router: here.router });
-  const b = await lan.add(2, { router: there.router });
+  const here = new ScriptedNode(nodeIdOf(1), (n) => n === 1 ? 500 : 1000);
+  const there = new ScriptedNode(nodeIdOf(2), () => 1000);
+  const a = await addRouted(lan, 1, here);
+  const b = await addRouted(lan, 2, there);
   await lan.untilWhole(2000, a, b);
   const asked = [1000, 100, 100].map((tokens) => ask(a, tokens));
   await lan.until("one waits there", 1000, () => {
@@ -197,7 +166,7 @@ Deno.test("a request that waits at a member moves when another slot falls free, 
     ),
     [[nodeIdOf(2), "withdrawn"], [nodeIdOf(1), "answered"]],
   );
-  assert.equal(there.engine?.attempts.length, 1, "never begun there");
+  assert.equal(there.engine.attempts.length, 1, "never begun there");
   assert.equal(
     here.metrics.counts.get("covey_withdrawals_total{result=moved}"),
     1,

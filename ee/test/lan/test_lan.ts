@@ -5,8 +5,7 @@ import {
   ManualClock,
   type MemoryFiles,
 } from "@covey/core/platform";
-import type { OwnedRouter } from "../../../src/router/mod.ts";
-import "../../../src/router/prefix_chain.ts";
+import type { OwnedRouter } from "../../../test/fakes/scripted_node.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import {
   createDiscovery,

@@ -14,7 +14,7 @@ import {
   type Platform,
   type Processes,
 } from "@covey/core/platform";
-import type { OwnedRouter } from "../../../src/router/mod.ts";
+import type { OwnedRouter } from "../../../test/fakes/scripted_node.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { type ClusterSeams, createClusterOn } from "../../src/cluster.ts";
 import type { Discover } from "../../src/running_cluster.ts";
