@@ -84,6 +84,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       path: options.engineEnv["PATH"] ?? "",
       modelsDir: config.modelsDir,
       onBattery: config.onBattery,
+      tier: config.tier,
       computesHere: () => runsEmbedded(config) && store.list().length > 0,
       ownPids: () => processes.pids(),
       isBusy,

@@ -44,12 +44,13 @@ export function formatMembers({ cluster, members }: MembersReply): string {
       member.self ? "*" : "",
       shown.get(member.id as NodeId) ?? member.name,
       describeHealth(member),
+      member.tier ? String(member.tier) : "–",
       member.version ?? "–",
       member.addresses.join(" ") || "–",
       member.id,
     ].map(escapeUnprintable)
   );
-  const titles = ["", "NAME", "HEALTH", "VERSION", "ADDRESSES", "ID"];
+  const titles = ["", "NAME", "HEALTH", "TIER", "VERSION", "ADDRESSES", "ID"];
   const notes = members.flatMap(({ id, name, note }) =>
     note
       ? [escapeUnprintable(`${shown.get(id as NodeId) ?? name}: ${note}`)]

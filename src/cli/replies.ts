@@ -13,6 +13,7 @@ export interface MembersReply {
     readonly version: string | null;
     readonly state?: string | undefined;
     readonly role?: string | undefined;
+    readonly tier?: number | null | undefined;
     readonly seat?: string | null | undefined;
     readonly note?: string | null | undefined;
     /** Undefined where the node does not watch its machine. */
@@ -139,6 +140,7 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
       version: z.string().nullable(),
       state: z.string().optional(),
       role: z.string().optional(),
+      tier: z.number().nullish(),
       seat: z.string().nullish(),
       note: z.string().nullish(),
       machine: machine.optional(),

@@ -5,6 +5,7 @@ import type {
   ModelSet,
   Network,
   Secret,
+  Tier,
 } from "../domain/mod.ts";
 
 /** One address the API listens on. */
@@ -185,6 +186,8 @@ export interface NodeConfig {
   readonly routing: "local_first" | "balanced";
   /** A controller never runs work itself. */
   readonly role: "node" | "controller";
+  /** Weight class of this machine, 1 the strongest; null for by its hardware. */
+  readonly tier: Tier | null;
   /** What runs GGUF files. */
   readonly engine: EngineChoice;
   /** Threads of an engine process, or null to choose by what is free. */

@@ -23,6 +23,8 @@ import type { SettingValues } from "./setting_values.ts";
 import { NODE_NAME, SETTINGS } from "./settings.ts";
 import { plaintextNotices } from "./upstream_setting.ts";
 
+const TIERS = [1, 2, 3] as const;
+
 /** Everything an operator may have said, and what is needed to read it. */
 export interface ConfigSources {
   readonly env: Readonly<Record<string, string>>;
@@ -144,6 +146,7 @@ export async function parseNodeConfig(
     trustLoopback: values.trustLoopback,
     routing: values.routing,
     role: values.role,
+    tier: TIERS.find((tier) => tier === values.tier) ?? null,
     engine: values.engine,
     engineThreads: values.engineThreads,
     slots: values.slots ?? SLOTS_BY_DEFAULT,

@@ -297,11 +297,11 @@ export const SETTINGS: {
   },
   tier: {
     variable: "COVEY_TIER",
-    about: "Weight class of this machine, 1 the strongest",
+    about:
+      "Weight class of this machine, 1 the strongest: long prompts go there first among equals",
     accepts: "1, 2, 3 or auto",
     fallback: null,
     fallbackText: "by hardware",
-    later: { feature: "tiers are", quietFor: ["auto"] },
     parse: orAuto(wholeNumber(1, 3)),
   },
   role: {

@@ -1,6 +1,7 @@
 import type { Capability, ModelFeature } from "./capability.ts";
 import type { MemoryNeed, Misfit, Residency } from "./memory_fit.ts";
 import type { AttemptId, NodeId } from "./identifier.ts";
+import type { Tier } from "./machine.ts";
 import type { Rates } from "./rates.ts";
 import type { InferenceRequest } from "./request.ts";
 
@@ -155,6 +156,8 @@ export interface EngineView {
    * hold. `Infinity` where the view is live (this node's engines).
    */
   readonly dispatchesSeen: number;
+  /** Weight class of its node's machine, 1 the strongest; absent where nobody knows it. */
+  readonly tier?: Tier;
 }
 
 /** What another engine wrote of an answer before it broke off. */

@@ -1,6 +1,7 @@
 import type { Capability, ModelFeature } from "./capability.ts";
 import type { Availability, Hop, Offer } from "./engine.ts";
 import type { NodeId } from "./identifier.ts";
+import type { Tier } from "./machine.ts";
 
 /** What a placement was made from, as plain data, so that it can be made again. */
 export interface PlacementInputs {
@@ -56,6 +57,8 @@ export interface EngineInputs {
     | null;
   /** What failed attempts said against it; absent for nothing. */
   readonly doubt?: { readonly errors: number; readonly lostMs: number };
+  /** Weight class of its node's machine; absent where nobody knew it. */
+  readonly tier?: Tier;
 }
 
 /** One offer with what the entry knew beside it. */

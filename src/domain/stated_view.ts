@@ -7,12 +7,13 @@ import type {
   QueueReport,
   StatedOffers,
 } from "./engine.ts";
+import type { Tier } from "./machine.ts";
 import { BroughtOffers } from "./offer_index.ts";
 import { ageLoadState, ageQueue } from "./queue_aging.ts";
 
 /** What a view of stated offers is made of. */
 export interface StatedViewOptions
-  extends Pick<EngineView, "availability" | "dispatchesSeen" | "hop"> {
+  extends Pick<EngineView, "availability" | "dispatchesSeen" | "hop" | "tier"> {
   /** The offers as they were stated. */
   readonly list: readonly Offer[];
   /** Over the same list. */
@@ -34,6 +35,7 @@ export class StatedView implements EngineView, StatedOffers {
   readonly availability: Availability;
   readonly hop: Hop;
   readonly dispatchesSeen: number;
+  readonly tier?: Tier;
   readonly list: readonly Offer[];
   readonly table: OfferIndex;
   readonly stateAgeMs: number;
@@ -50,6 +52,7 @@ export class StatedView implements EngineView, StatedOffers {
     this.availability = options.availability;
     this.hop = options.hop;
     this.dispatchesSeen = options.dispatchesSeen;
+    if (options.tier !== undefined) this.tier = options.tier;
     this.list = options.list;
     this.table = options.table;
     this.stateAgeMs = options.stateAgeMs;

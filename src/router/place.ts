@@ -1,7 +1,7 @@
 import type { CandidateRecord, Fault, NodeId } from "../domain/mod.ts";
 import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
 import { CandidateField } from "./candidate_field.ts";
-import { isAllowedBy } from "./fitness.ts";
+import { isAllowedBy, longestInput } from "./fitness.ts";
 import { noCandidateFault } from "./no_candidate.ts";
 import { type Policy, preferred } from "./preference.ts";
 
@@ -47,6 +47,8 @@ export interface Weighed {
 
 /** A decision of a thousand candidates would be remembered at their expense. */
 const MOST_RECORDED = 32;
+/** A prompt this long is heavy work, which the strongest of equals take (design.md 9). */
+const HEAVY_TOKENS = 8192;
 
 /**
  * Decide where a request should run: filter, estimate, order. Pure: the same
@@ -86,14 +88,20 @@ export function place(input: PlaceInput): Placement {
 /** Fallbacks serve only when nobody of an earlier set can. */
 function orderOf(
   field: CandidateField,
-  { demand: { source }, policy, seed, self }: PlaceInput,
+  { demand, policy, seed, self }: PlaceInput,
 ): readonly number[] {
   const tiers: number[][] = [];
   for (let at = 0; at < field.size; at++) {
     if (field.unfit(at) === null) (tiers[field.tier(at)] ??= []).push(at);
   }
   return tiers.flatMap((tier) =>
-    preferred(tier, field, { source, policy, self, seed })
+    preferred(tier, field, {
+      source: demand.source,
+      policy,
+      self,
+      seed,
+      isHeavy: longestInput(demand) >= HEAVY_TOKENS,
+    })
   );
 }
 

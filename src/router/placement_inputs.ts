@@ -46,6 +46,7 @@ export function keepInputs(input: PlaceInput): PlacementInputs | null {
         cachedTokens: engine.cachedTokens?.(offer.model) ?? 0,
       })),
       bar: engine.bar,
+      ...(engine.view.tier === undefined ? {} : { tier: engine.view.tier }),
       ...(engine.doubt === undefined || engine.doubt === null
         ? {}
         : { doubt: engine.doubt }),
@@ -98,6 +99,7 @@ function snapshotOf(engine: EngineInputs): EngineSnapshot {
       hop: engine.hop,
       offers: engine.offers.map(({ offer }) => offer),
       dispatchesSeen: Infinity,
+      ...(engine.tier === undefined ? {} : { tier: engine.tier }),
     },
     unseenMs: (device) => onDevice(device)?.unseenMs ?? [],
     unseenModel: (device) => onDevice(device)?.unseenModel ?? null,

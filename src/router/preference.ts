@@ -12,12 +12,16 @@ export interface Preference {
   readonly self: NodeId;
   /** Draws among candidates that are as good as equal. */
   readonly seed: number;
+  /** Whether the work is heavy, so that the strongest of equals take it; absent for no. */
+  readonly isHeavy?: boolean;
 }
 
 /** Of a prior that says more than this share of the best, nobody is made to find out. */
 const WORTH_TRYING = 1.25;
 /** Predictions closer than this share say nothing. */
 const TIE = 1.05;
+/** Neither preferred nor shunned. */
+const UNKNOWN_TIER = 2;
 /** Least gain for which `local_first` leaves this node. */
 const LEAST_GAIN_MS = 50;
 
@@ -117,7 +121,10 @@ class Ordering {
     }
   }
 
-  /** Among equals the one with most of the prompt cached comes first, then this node, else the seed draws. */
+  /**
+   * Among equals the one with most of the prompt cached comes first, for heavy
+   * work the strongest machine, then this node, else the seed draws.
+   */
   #soonest(sorted: readonly number[]): number | undefined {
     const [best] = sorted;
     if (best === undefined) return undefined;
@@ -129,9 +136,21 @@ class Ordering {
       (sum, one) => Math.max(sum, cachedTokens[one] ?? 0),
       0,
     );
-    const equals = near.filter((one) => cachedTokens[one] === most);
+    const equals = this.#strongest(
+      near.filter((one) => cachedTokens[one] === most),
+    );
     return equals.find((one) => this.#isHere(one)) ??
       equals[seededChoice(this.#preference.seed, equals.length)] ?? best;
+  }
+
+  /** Seed 2's tiers: who is as soon and stronger has the long prompt; light work goes where it likes. */
+  #strongest(equals: readonly number[]): readonly number[] {
+    if (this.#preference.isHeavy !== true) return equals;
+    const tiers = equals.map((one) =>
+      this.#field.engine(one).view.tier ?? UNKNOWN_TIER
+    );
+    const best = Math.min(...tiers);
+    return equals.filter((_, at) => tiers[at] === best);
   }
 
   #isHere(one: number): boolean {

@@ -123,6 +123,7 @@ export class QueuedEngine implements Engine, Disposable {
       (offer) => this.#dressed(offer, reports),
       view.index,
     );
+    const tier = this.#options.machine?.tier?.() ?? null;
     const availability = this.#options.isDraining?.() === true
       ? { kind: "unavailable", reason: "This node is draining" } as const
       : availabilityOn(this.#options.machine, view.availability);
@@ -134,6 +135,7 @@ export class QueuedEngine implements Engine, Disposable {
       },
       index,
       dispatchesSeen: Infinity,
+      ...(tier === null ? {} : { tier }),
     };
   }
 

@@ -5,10 +5,12 @@ import type {
   MachineReading,
   ServedCallers,
   SpeedPrior,
+  Tier,
 } from "../domain/mod.ts";
 import type { Clock, Files, Processes } from "../platform/mod.ts";
 import { type BatteryPolicy, servedOnBattery } from "./battery_policy.ts";
 import { createHostReader } from "./host_reader.ts";
+import { tierOfMachine } from "./machine_tier.ts";
 import { judgeConditions } from "./judge_conditions.ts";
 import { Sampler } from "./sampler.ts";
 import type { MachineReader } from "./sensor.ts";
@@ -31,6 +33,8 @@ export interface SensorsOptions {
   readonly path: string;
   readonly modelsDir: string;
   readonly onBattery: BatteryPolicy;
+  /** The machine's weight class as its operator says; null or absent for by its hardware. */
+  readonly tier?: Tier | null;
   /** Whether engines have models to run on this machine's processors and cards. */
   computesHere(): boolean;
   /** Process ids of this node's engines. */
@@ -73,6 +77,8 @@ class MachineSensors implements Sensors {
   #active: ReadonlySet<SpeedCondition> = new Set();
   #conditions: Conditions = { ok: true, reasons: [] };
   #hasJudged = false;
+  /** Once seen, a card stays, whatever becomes of its sensor. */
+  #hasCard = false;
   #judgeAtMs: number;
   #served: ServedCallers = { kind: "everyone" };
 
@@ -107,6 +113,11 @@ class MachineSensors implements Sensors {
     return this.#served;
   }
 
+  tier(): Tier | null {
+    return this.#options.tier ??
+      tierOfMachine(this.#sampler.reading, this.#hasCard);
+  }
+
   factor(): number {
     return this.#effects.factor(this.#active);
   }
@@ -134,6 +145,7 @@ class MachineSensors implements Sensors {
   }
 
   #take(reading: MachineReading): void {
+    this.#hasCard ||= reading.gpuBusyShare !== null;
     this.#active = speedConditions(reading, this.#active);
     const { clock, computesHere, log, onBattery } = this.#options;
     const served = servedOnBattery(reading, onBattery);

@@ -28,6 +28,7 @@ const MEMBERS = answered({
       draining: false,
       addresses: [],
       version: "1.2.3",
+      tier: 1,
     },
     {
       id: PEER,
@@ -102,9 +103,9 @@ Deno.test("members prints the table and escapes what peers call themselves", asy
   assert.equal(code, 0);
   assert.deepEqual(out.split("\n"), [
     "Cluster c0ffee00-0000-4000-8000-000000000000",
-    "   NAME         HEALTH              VERSION  ADDRESSES                        ID",
-    `*  ada          healthy             1.2.3    –                                ${SELF}`,
-    `   pi\\u001b[2J  degraded, draining  –        192.0.2.2:11412 [fd00::2]:11412  ${PEER}`,
+    "   NAME         HEALTH              TIER  VERSION  ADDRESSES                        ID",
+    `*  ada          healthy             1     1.2.3    –                                ${SELF}`,
+    `   pi\\u001b[2J  degraded, draining  –     –        192.0.2.2:11412 [fd00::2]:11412  ${PEER}`,
   ]);
   const json = await run(["members", "--json"], replies);
   assert(MEMBERS.kind === "answered");

@@ -73,6 +73,7 @@ Deno.test("parseNodeConfig has the documented defaults when nothing is said", as
     drainMs: 30_000,
     maxQueue: 64,
     onBattery: "local",
+    tier: null,
     logLevel: "info",
     engines: [],
     upstreams: { kind: "auto" },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Availability, Offer } from "../../src/domain/mod.ts";
+import type { Availability, Offer, Tier } from "../../src/domain/mod.ts";
 import type {
   Bar,
   Demand,
@@ -17,6 +17,7 @@ interface Part {
   readonly offers?: readonly Offer[];
   readonly availability?: Availability;
   readonly jitterMs?: number;
+  readonly tier?: Tier;
   readonly bar?: Bar | null;
   readonly unseenMs?: readonly number[];
   readonly unseenModel?: string;
@@ -35,6 +36,7 @@ function engine(part: Part = {}): EngineSnapshot {
       hop: { medianMs: node === 1 ? 0 : 1, jitterMs: part.jitterMs ?? 0 },
       offers: part.offers ?? [offerOf()],
       dispatchesSeen: Infinity,
+      ...(part.tier === undefined ? {} : { tier: part.tier }),
     },
     unseenMs: () => part.unseenMs ?? [],
     unseenModel: () => part.unseenModel ?? null,
@@ -173,6 +175,49 @@ Deno.test("place breaks ties for this node, else by the seed, the same for the s
     drawn.add(first ?? "");
   }
   assert.equal(drawn.size, 3);
+});
+
+Deno.test("place gives a long prompt to the strongest of equals, and no more than that", () => {
+  const engines = [
+    engine({ tier: 3, offers: [speed(10)] }),
+    engine({ node: 2, tier: 1, offers: [speed(10.3)] }),
+    engine({ node: 3, tier: 2, offers: [speed(10.2)] }),
+  ];
+  const free = { source: { kind: "cluster" } } as const;
+  const room = engines.map((one) => ({
+    ...one,
+    view: {
+      ...one.view,
+      offers: one.view.offers.map((offer) => ({
+        ...offer,
+        contextLength: 65_536,
+      })),
+    },
+  }));
+  const long = { ...free, promptTokens: 8192 };
+  assert.equal(order(placed(room, long))[0], "2/e");
+  assert.equal(order(placed(room, free))[0], "1/e", "light work stays");
+  assert.equal(order(placed(room, { ...long, inputCount: 2 }))[0], "1/e");
+  const [here, , there] = room;
+  assert(here !== undefined && there !== undefined);
+  const slower = {
+    ...there,
+    view: {
+      ...there.view,
+      tier: 1 as const,
+      offers: [{ ...speed(10.6), contextLength: 65_536 }],
+    },
+  };
+  assert.equal(
+    order(placed([here, slower], long))[0],
+    "1/e",
+    "sooner stays sooner",
+  );
+  assert.equal(
+    order(placed(room, { promptTokens: 8192 }))[0],
+    "1/e",
+    "an unsaid source leaves this node for a gain alone",
+  );
 });
 
 Deno.test("place keeps local and pinned requests where they must run", () => {

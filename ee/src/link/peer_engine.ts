@@ -144,6 +144,7 @@ class PeerEngine implements Engine {
     return new StatedView({
       availability: withMachine(standing.availability(), work.report),
       hop,
+      ...(work.report.tier === undefined ? {} : { tier: work.report.tier }),
       list: offers,
       table,
       stateAgeMs: nowMs - work.atMs,
