@@ -15,8 +15,8 @@ import { pullCommand } from "./pull.ts";
 import { rmCommand } from "./rm.ts";
 import { secretCommand } from "./secret.ts";
 import { statusCommand } from "./status.ts";
-import { versionCommand } from "./version.ts";
 import { unloadCommand } from "./unload.ts";
+import { versionCommand } from "./version.ts";
 
 export {
   type ApiReply,
@@ -52,11 +52,11 @@ export const COMMANDS: readonly Command[] = [
   importCommand,
   rmCommand,
   psCommand,
+  fitCommand,
+  unloadCommand,
   drainCommand,
   undrainCommand,
   explainCommand,
   secretCommand,
   versionCommand,
 ];
-  fitCommand,
-  unloadCommand,
