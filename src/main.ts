@@ -78,7 +78,10 @@ export async function runCovey(
     entropy,
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
+    ...(Deno.stderr.isTerminal() ? { status: showStatus } : {}),
     nowMs: () => clock.now(),
+    sleep: (ms) => clock.sleep(ms),
+    workingFolder: Deno.cwd(),
     readInput: readStandardInput,
     async nodeConfig() {
       const read = await readConfig(platform, []);
@@ -312,6 +315,16 @@ async function readStandardInput(): Promise<string> {
     reader.releaseLock();
   }
   return text.slice(0, LONGEST_INPUT).split("\n", 1)[0]?.trim() ?? "";
+}
+
+/** Draw a line over the one before, cut to the terminal's width. */
+function showStatus(text: string): void {
+  const { columns } = Deno.consoleSize();
+  const line = `\r\x1b[2K${text.slice(0, Math.max(0, columns - 1))}`;
+  const bytes = new TextEncoder().encode(line);
+  for (let at = 0; at < bytes.length;) {
+    at += Deno.stderr.writeSync(bytes.subarray(at));
+  }
 }
 
 function writeLine(

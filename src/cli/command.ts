@@ -40,8 +40,17 @@ export interface CliContext {
     | { readonly kind: "config"; readonly config: NodeConfig }
     | { readonly kind: "bad"; readonly line: string }
   >;
+  /**
+   * Show a line in place of the one shown before, or with an empty text take
+   * it away; absent where standard error is no terminal.
+   */
+  status?(text: string): void;
   /** Wall-clock milliseconds since 1970. */
   nowMs(): number;
+  /** Wait that many milliseconds. */
+  sleep(ms: number): Promise<void>;
+  /** Folder that the command was called in, absolute. */
+  readonly workingFolder: string;
   /** What the configuration says that needs no running node: the data folder, and the licence's text or null. */
   dataFolder(): Promise<
     | {

@@ -12,6 +12,7 @@ import { membersCommand } from "./members.ts";
 import { modelsCommand } from "./models.ts";
 import { psCommand } from "./ps.ts";
 import { pullCommand } from "./pull.ts";
+import { pullsCommand } from "./pulls.ts";
 import { rmCommand } from "./rm.ts";
 import { secretCommand } from "./secret.ts";
 import { statusCommand } from "./status.ts";
@@ -40,6 +41,12 @@ export {
   type NodeApiOptions,
 } from "./node_api.ts";
 export { keyCommand } from "./key.ts";
+export {
+  formatBar,
+  formatProgress,
+  type Progress,
+  ProgressTeller,
+} from "./progress.ts";
 export { formatTable } from "./table.ts";
 export { runCli } from "./run_cli.ts";
 
@@ -49,6 +56,7 @@ export const COMMANDS: readonly Command[] = [
   membersCommand,
   modelsCommand,
   pullCommand,
+  pullsCommand,
   importCommand,
   rmCommand,
   psCommand,

@@ -2,16 +2,15 @@ import {
   escapeUnprintable,
   isJsonObject,
   type JsonObject,
-  type JsonValue,
 } from "../domain/mod.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type CliContext, DONE, FAILED } from "./command.ts";
-import { formatTable } from "./table.ts";
+import { ProgressTeller } from "./progress.ts";
+import { progressOfPull } from "./pull_progress.ts";
+import { changePull, listPulls } from "./pulls.ts";
 
 const USAGE =
   "pull SOURCE [--revision R] [--limit BYTES] [--json] | --list | --cancel ID";
-/** Between two lines of progress on a terminal. */
-const SAY_EVERY_MS = 5_000;
 
 interface Asked {
   readonly words: readonly string[];
@@ -38,7 +37,9 @@ export async function runPullCommand(
     if (words.length > 0) {
       return sayUsage("There is nothing to pull here", USAGE, context);
     }
-    return list ? listPulls(json, context) : cancel(`${cancelled}`, context);
+    return list
+      ? listPulls(json, context)
+      : changePull("cancel", `${cancelled}`, json, context);
   }
   const [source, ...more] = words;
   if (source === undefined || more.length > 0) {
@@ -85,21 +86,14 @@ async function pull(
   json: boolean,
   context: CliContext,
 ): Promise<number> {
-  let saidMs = -Infinity;
-  let stage: JsonValue | undefined;
+  using teller = new ProgressTeller(context);
   const reply = await context.postLines("/covey/pulls", body, (line) => {
-    if (json) {
-      context.stdout(JSON.stringify(line));
-      return;
+    if (json) context.stdout(JSON.stringify(line));
+    else if (typeof line["stage"] === "string") {
+      teller.tell(progressOfPull(line));
     }
-    const nowMs = context.nowMs();
-    const isNews = line["status"] !== stage;
-    if (typeof line["stage"] !== "string") return;
-    if (!isNews && nowMs - saidMs < SAY_EVERY_MS) return;
-    saidMs = nowMs;
-    stage = line["status"];
-    context.stderr(escapeUnprintable(progressOf(line)));
   });
+  teller[Symbol.dispose]();
   if (reply.kind !== "answered") return sayFailure(reply, context);
   const { body: last } = reply;
   if (!isJsonObject(last) || typeof last["model"] !== "string") {
@@ -110,57 +104,11 @@ async function pull(
   const how = last["verified"] === true
     ? "its digest is the published one"
     : "its source publishes no digest";
-  context.stdout(`Pulled ${escapeUnprintable(last["model"])}; ${how}`);
-  return DONE;
-}
-
-async function listPulls(json: boolean, context: CliContext): Promise<number> {
-  const reply = await context.fetchJson("/covey/pulls");
-  if (reply.kind !== "answered") return sayFailure(reply, context);
-  const { body } = reply;
-  if (!isJsonObject(body) || !Array.isArray(body["pulls"])) {
-    context.stderr(UNKNOWN_FORM);
-    return FAILED;
-  }
-  const rows = body["pulls"].filter(isJsonObject).map((view) =>
-    [
-      String(view["id"]),
-      String(view["source"]),
-      progressOf(view),
-    ].map(escapeUnprintable)
-  );
-  const table = () => formatTable([["ID", "SOURCE", "STATE"], ...rows]);
+  const from = Array.isArray(last["from"]) && last["from"].length > 0
+    ? ` from ${last["from"].map(String).join(", ")}`
+    : "";
   context.stdout(
-    json
-      ? JSON.stringify(body)
-      : rows.length === 0
-      ? "Nothing is pulled just now"
-      : table(),
+    escapeUnprintable(`Pulled ${last["model"]}${from}; ${how}`),
   );
   return DONE;
-}
-
-async function cancel(id: string, context: CliContext): Promise<number> {
-  const path = `/covey/pulls/${encodeURIComponent(id)}`;
-  const reply = await context.postJson("DELETE", path, {});
-  if (reply.kind !== "answered") return sayFailure(reply, context);
-  context.stdout(`Cancelled ${escapeUnprintable(id)}`);
-  return DONE;
-}
-
-function progressOf(view: JsonObject): string {
-  const { bytesPerSecond, doneBytes, remainingMs, stage, totalBytes } = view;
-  if (stage !== "downloading") return String(stage);
-  const megabytes = (bytes: number) => (bytes / 1e6).toFixed(0);
-  const parts = [`downloading ${megabytes(Number(doneBytes))}`];
-  if (typeof totalBytes === "number") {
-    parts.push(`of ${megabytes(totalBytes)} MB`);
-  } else parts.push("MB");
-  if (typeof bytesPerSecond === "number") {
-    parts.push(`at ${(bytesPerSecond / 1e6).toFixed(1)} MB/s`);
-  }
-  if (typeof remainingMs === "number") {
-    parts.push(`with ${Math.ceil(remainingMs / 1_000)} s left`);
-  }
-  return parts.join(" ");
 }

@@ -62,6 +62,8 @@ export function createFakeContext(
     nodeConfig: () =>
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
     nowMs: () => 0,
+    sleep: () => Promise.resolve(),
+    workingFolder: "/home/ada",
     dataFolder: () =>
       Promise.resolve({ kind: "folder", path: "/data", files, licence: null }),
     readInput: () => Promise.resolve(input),

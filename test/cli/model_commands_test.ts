@@ -132,10 +132,29 @@ Deno.test("pull hands over source, revision and limit, and says whether the dige
     `${listed.out}`,
     /0123 +org\/repo +downloading 4 of 8 MB at 2\.0 MB\/s with 2 s left/,
   );
+  for (
+    const [what, method, said] of [
+      ["pause", "POST /covey/pulls/0123/pause", "Paused 0123"],
+      ["resume", "POST /covey/pulls/0123/resume", "Resumed 0123"],
+      ["cancel", "DELETE /covey/pulls/0123", "Cancelled 0123"],
+    ] as const
+  ) {
+    const done = await run(["pulls", what, "0123"], { [method]: answered({}) });
+    assert.deepEqual([done.code, done.out], [0, [said]]);
+  }
+  const allied = await run(["pulls"], {
+    "/covey/pulls": answered({
+      pulls: [{ ...view, stage: "waiting", from: ["pi\u001b"] }],
+    }),
+  });
+  assert.match(`${allied.out}`, /waiting 4 of 8 MB .* from pi\\u001b/);
   const cancelled = await run(["pull", "--cancel", "0123"], {
     "DELETE /covey/pulls/0123": answered({ cancelled: "0123" }),
   });
   assert.deepEqual([cancelled.code, cancelled.out], [0, ["Cancelled 0123"]]);
+  for (const wrong of [["stop", "1"], ["pause"], ["pause", "1", "2"]]) {
+    assert.equal((await run(["pulls", ...wrong], {})).code, 2);
+  }
   for (
     const wrong of [
       [],

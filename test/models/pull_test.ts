@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { Secret } from "../../src/domain/mod.ts";
+import {
+  type PullAllies,
+  type PullWant,
+  Secret,
+} from "../../src/domain/mod.ts";
 import { createModelStore } from "../../src/models/model_store.ts";
 import { HubHttp } from "../../src/models/pull/hub_http.ts";
 import { createPulls } from "../../src/models/pull/pulls.ts";
@@ -35,9 +39,13 @@ interface Setup {
   readonly files?: MemoryFiles;
   readonly token?: string;
   readonly freeBytes?: number;
+  readonly allies?: PullAllies;
 }
 
-function pulling(hub: HubServer, { files, freeBytes, token }: Setup = {}) {
+function pulling(
+  hub: HubServer,
+  { allies, files, freeBytes, token }: Setup = {},
+) {
   const held = files ??
     new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
   const log = new QuietLog();
@@ -68,6 +76,7 @@ function pulling(hub: HubServer, { files, freeBytes, token }: Setup = {}) {
       fetch: (url, init) => fetch(url, init),
     }),
     store,
+    allies: () => allies ?? null,
     modelsDir: "/models",
     listPath: "/data/pulls.json",
     pieceBytes: PIECE,
@@ -391,6 +400,104 @@ Deno.test("cancel ends a pull and removes its bytes; many callers share one down
   stuck.resolve();
   assert.equal(await node.pulls.cancel(`${view?.id}`), false);
   assert.deepEqual(await node.files.list("/models/.partial"), []);
+});
+
+Deno.test("a paused pull keeps its bytes over a restart and goes on where it was when resumed", async () => {
+  const bytes = model(1);
+  await using hub = startHub({ [Q4]: bytes });
+  const files = seeded();
+  const stuck = Promise.withResolvers<void>();
+  const ninth = Promise.withResolvers<void>();
+  let served = 0;
+  hub.faults.beforeRange = async () => {
+    if (++served === 9) ninth.resolve();
+    if (served > 5) await stuck.promise;
+  };
+  let id = "";
+  {
+    await using node = pulling(hub, { files });
+    const pulled = node.pull("org/repo");
+    const told = assert.rejects(pulled, /was paused; `covey pulls resume/);
+    await ninth.promise;
+    id = `${node.pulls.list()[0]?.id}`;
+    assert.equal(await node.pulls.pause(id), true);
+    await told;
+    assert.equal(node.pulls.list()[0]?.stage, "paused");
+  }
+  stuck.resolve();
+  hub.faults = {};
+  hub.requests.length = 0;
+  await using node = pulling(hub, { files });
+  await node.pulls.resume();
+  assert.deepEqual(
+    node.pulls.list().map(({ id, stage }) => ({ id, stage })),
+    [{ id, stage: "paused" }],
+  );
+  assert.equal(hub.requests.length, 0);
+  assert.equal(await node.pulls.unpause("none"), false);
+  assert.equal(await node.pulls.unpause(id), true);
+  // Who asks for the same watches it.
+  await node.pull("org/repo");
+  await expectPulled(files, bytes);
+  const pieces = hub.requests.filter(({ ifRange }) => ifRange !== null).length;
+  assert.equal(pieces, Math.ceil(bytes.length / PIECE) - 5);
+  assert.deepEqual(node.pulls.list(), []);
+});
+
+Deno.test("partial files of no pull are removed after a week, those of a paused one never", async () => {
+  await using hub = startHub({ [Q4]: model(1) });
+  const files = seeded();
+  const now = Date.now();
+  const day = 24 * 3_600_000;
+  const times = new Map<string, number>();
+  for (const [name, days] of [["old", 8], ["young", 6]] as const) {
+    await files.makeFolder(`/models/.partial/${name}`, 0o700);
+    await files.writeAtomic(`/models/.partial/${name}/a.part`, "x", 0o600);
+    times.set(`/models/.partial/${name}`, now - 30 * day);
+    times.set(`/models/.partial/${name}/a.part`, now - days * day);
+  }
+  const stat = files.stat.bind(files);
+  files.stat = async (path) => ({
+    ...await stat(path),
+    modifiedMs: times.get(path) ?? now,
+  });
+  await using node = pulling(hub, { files });
+  await node.pulls.resume();
+  const left = await files.list("/models/.partial");
+  assert.deepEqual(left.map(({ name }) => name), ["young"]);
+  assert.ok(
+    node.log.lines.some(({ message }) =>
+      message.startsWith("Removed partial files")
+    ),
+  );
+});
+
+Deno.test("bytes from members that are not the published ones are dropped, and the source is asked", async () => {
+  const bytes = model(1);
+  await using hub = startHub({ [Q4]: bytes });
+  const files = seeded();
+  const wants: PullWant[] = [];
+  const allies: PullAllies = {
+    async turn(want) {
+      wants.push(want);
+      await files.makeFolder(`/models/${want.model}`, 0o700);
+      const path = `/models/${want.model}/${want.model}.gguf`;
+      await files.writeAtomic(path, model(2), 0o600);
+      await node.store.refresh();
+      return { kind: "copied", model: want.model, from: ["mallory"] };
+    },
+  };
+  await using node = pulling(hub, { files, allies });
+  const outcome = await node.pull("org/repo");
+  assert.deepEqual(outcome.from, []);
+  assert.deepEqual(wants.map(({ model, sha256s }) => ({ model, sha256s })), [
+    { model: "m-Q4_K_M", sha256s: [sha256Of(bytes)] },
+  ]);
+  await expectPulled(files, bytes);
+  assert.equal(node.store.list().length, 1);
+  assert.ok(
+    node.log.lines.some(({ fields }) => fields["members"] === "mallory"),
+  );
 });
 
 async function idOf(hub: HubServer): Promise<{ id: string }> {

@@ -11,24 +11,33 @@ import { askAction } from "./ask_action.ts";
 import { copiesTable } from "./copies_table.ts";
 import { readFlags } from "./flags.ts";
 
-const USAGE = "[--cancel ID] [--json]";
+const USAGE = "[pause|resume|cancel ID] [--json]";
+const CHANGE = /^(?:pause|resume|cancel)$/;
 
 /** `covey copies`. */
 export const copiesCommand: Command = {
   name: "copies",
-  summary: "List copies of models between members, or cancel one",
+  summary:
+    "List copies of models between members, or pause, resume or cancel one",
   usage: USAGE,
+  help: () =>
+    "A copy that is paused keeps what has come, also over a restart of its node, until\nit is resumed or cancelled. What came of a cancelled one is removed.",
   async run(args, context) {
     const given = readFlags(args, { values: ["cancel"] });
     const usage = (message: string) =>
       sayUsage(message, `copies ${USAGE}`, context);
     if (given.kind === "wrong") return usage(given.message);
-    if (given.words.length > 0) return usage("It takes no words");
-    const id = given.values.get("cancel");
-    if (id !== undefined) {
+    const [what = given.values.has("cancel") ? "cancel" : undefined, ...ids] =
+      given.words;
+    if (what !== undefined) {
+      const [id = given.values.get("cancel"), ...more] = ids;
+      if (!CHANGE.test(what) || id === undefined || more.length > 0) {
+        return usage("It takes pause, resume or cancel, and a copy's id");
+      }
+      const path = `/cluster/copies/${encodeURIComponent(id)}`;
       return await askAction({
-        method: "DELETE",
-        path: `/cluster/copies/${encodeURIComponent(id)}`,
+        method: what === "cancel" ? "DELETE" : "POST",
+        path: what === "cancel" ? path : `${path}/${what}`,
         body: {},
         json: given.json,
         show: ({ copies }) => copiesTable(copies),

@@ -1,15 +1,24 @@
-import { type Command, sayUsage } from "@covey/core/cli";
-import type { JsonObject } from "@covey/core/domain";
-import { askAction } from "./ask_action.ts";
+import {
+  type CliContext,
+  type Command,
+  DONE,
+  FAILED,
+  sayFailure,
+  sayUsage,
+  UNKNOWN_FORM,
+} from "@covey/core/cli";
+import { isJsonObject, type JsonObject } from "@covey/core/domain";
 import { copiesTable, failedLines } from "./copies_table.ts";
 import { type Given, readFlags } from "./flags.ts";
+import { watchCopies } from "./watch_copies.ts";
 
 const MEGABYTE = 1e6;
 const LIMIT = "limit";
-const COPY_USAGE = "MODEL NODE… [--limit MB/S] [--json]";
-const SYNC_USAGE = "MODEL --all [--limit MB/S] [--json]";
+const DETACH = "detach";
+const COPY_USAGE = "MODEL NODE… [--limit MB/S] [--detach] [--json]";
+const SYNC_USAGE = "MODEL --all [--limit MB/S] [--detach] [--json]";
 const HELP =
-  "Each node fetches the model itself, from every member that has it, and checks\nevery piece. It goes on whatever becomes of this terminal, also after a\nrestart; `covey copies` shows how far it is. --limit holds a node back to so\nmany megabytes a second.";
+  "Each node fetches the model itself, from every member that has it, and checks\nevery piece. This shows how far it is until the last node is done, and fails when\none of them does; it goes on whatever becomes of this terminal, also after a\nrestart. `covey copies` lists copies, and pauses, resumes and cancels them.\n--detach does not wait; --limit holds a node back to so many megabytes a second.";
 
 /** `covey copy`. */
 export const copyCommand: Command = {
@@ -18,7 +27,7 @@ export const copyCommand: Command = {
   usage: COPY_USAGE,
   help: () => HELP,
   run(args, context) {
-    const given = readFlags(args, { values: [LIMIT] });
+    const given = readFlags(args, { switches: [DETACH], values: [LIMIT] });
     const usage = (message: string) =>
       Promise.resolve(sayUsage(message, `copy ${COPY_USAGE}`, context));
     if (given.kind === "wrong") return usage(given.message);
@@ -27,7 +36,7 @@ export const copyCommand: Command = {
     if (to.length === 0) return usage("The names of nodes are missing");
     const limit = limitOf(given);
     if (limit === null) return usage("--limit takes a number above 0");
-    return askAction(asked({ model, to, ...limit }, given.json), context);
+    return startCopies({ model, to, ...limit }, given, context);
   },
 };
 
@@ -38,7 +47,10 @@ export const syncCommand: Command = {
   usage: SYNC_USAGE,
   help: () => HELP,
   run(args, context) {
-    const given = readFlags(args, { switches: ["all"], values: [LIMIT] });
+    const given = readFlags(args, {
+      switches: ["all", DETACH],
+      values: [LIMIT],
+    });
     const usage = (message: string) =>
       Promise.resolve(sayUsage(message, `sync ${SYNC_USAGE}`, context));
     if (given.kind === "wrong") return usage(given.message);
@@ -49,31 +61,39 @@ export const syncCommand: Command = {
     }
     const limit = limitOf(given);
     if (limit === null) return usage("--limit takes a number above 0");
-    return askAction(
-      asked({ model, to: "all", ...limit }, given.json),
-      context,
-    );
+    return startCopies({ model, to: "all", ...limit }, given, context);
   },
 };
 
-function asked(body: JsonObject, json: boolean) {
-  return {
-    method: "POST" as const,
-    path: "/cluster/copies",
-    body,
-    json,
-    show(answer: JsonObject): string | null {
-      const { copies } = answer;
-      const failed = failedLines(answer);
-      if (Array.isArray(copies) && copies.length === 0) {
-        return failed.length > 0
-          ? failed.join("\n")
-          : "Every member has it already.";
-      }
-      const table = copiesTable(copies);
-      return table === null ? null : [table, ...failed].join("\n");
-    },
-  };
+/** Have copies begun, and wait for them unless told otherwise. */
+async function startCopies(
+  body: JsonObject,
+  { json, switches }: Extract<Given, { kind: "given" }>,
+  context: CliContext,
+): Promise<number> {
+  const reply = await context.postJson("POST", "/cluster/copies", body);
+  if (reply.kind !== "answered") return sayFailure(reply, context);
+  const answer = isJsonObject(reply.body) ? reply.body : {};
+  const { copies } = answer;
+  const table = copiesTable(copies);
+  if (table === null || !Array.isArray(copies)) {
+    context.stderr(UNKNOWN_FORM);
+    return FAILED;
+  }
+  const failed = failedLines(answer);
+  for (const line of failed) context.stderr(line);
+  const ids = copies.filter(isJsonObject).map(({ id }) => String(id));
+  const isWaiting = ids.length > 0 && !switches.has(DETACH);
+  if (!isWaiting) {
+    if (json) context.stdout(JSON.stringify(reply.body));
+    else if (ids.length > 0) context.stdout(table);
+    else if (failed.length === 0) {
+      context.stdout("Every member has it already.");
+    }
+    return failed.length === 0 ? DONE : FAILED;
+  }
+  const code = await watchCopies(new Set(ids), json, context);
+  return failed.length === 0 ? code : FAILED;
 }
 
 /** The limit as the body has it; null where it is none. */

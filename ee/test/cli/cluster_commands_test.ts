@@ -38,6 +38,8 @@ async function run(
     readInput: () => Promise.resolve(input),
     nodeConfig: () => Promise.reject(new Error("No configuration is read")),
     nowMs: () => 0,
+    sleep: () => Promise.resolve(),
+    workingFolder: "/home/ada",
     dataFolder: () => Promise.reject(new Error("No folder is asked for")),
   };
   const [name, ...args] = line;
@@ -65,7 +67,7 @@ Deno.test("the cluster's commands send what was said", async () => {
       ["POST", "/cluster/join", { code: "1234 5678", at: "pi.lan" }],
     ],
     [
-      ["copy", "m", "pi", "anna", "--limit", "50"],
+      ["copy", "m", "pi", "anna", "--limit", "50", "--detach"],
       { copies: [{ model: "m" }], failed: [] },
       ["POST", "/cluster/copies", {
         model: "m",
@@ -82,6 +84,16 @@ Deno.test("the cluster's commands send what was said", async () => {
       ["copies", "--cancel", "c1"],
       { copies: [{ model: "m", state: "cancelled" }] },
       ["DELETE", "/cluster/copies/c1", {}],
+    ],
+    [
+      ["copies", "pause", "c1"],
+      { copies: [{ model: "m", state: "paused" }] },
+      ["POST", "/cluster/copies/c1/pause", {}],
+    ],
+    [
+      ["copies", "resume", "c1"],
+      { copies: [{ model: "m", state: "queued" }] },
+      ["POST", "/cluster/copies/c1/resume", {}],
     ],
     [
       ["remove", "Küche 1", "--expel"],
@@ -190,9 +202,15 @@ Deno.test("covey copies shows how far each is, and covey copy who could not begi
     copies: [],
     failed: [{ node: "pi", reason: "It did not answer" }],
   });
-  assert.equal(copy.out, "Not begun on pi: It did not answer");
+  assert.deepEqual([copy.code, copy.err], [
+    FAILED,
+    "Not begun on pi: It did not answer",
+  ]);
   for (
-    const wrong of [["copy", "m"], ["sync", "m"], [
+    const wrong of [["copy", "m"], ["sync", "m"], ["copies", "stop", "c1"], [
+      "copies",
+      "pause",
+    ], [
       "copy",
       "m",
       "a",

@@ -36,6 +36,8 @@ export function createOfflineContext(
     nodeConfig: () =>
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
     nowMs: () => 0,
+    sleep: () => Promise.resolve(),
+    workingFolder: "/home/ada",
     dataFolder: () =>
       Promise.resolve({ kind: "folder", path: "/data", files, licence }),
     readInput: () => Promise.resolve(""),

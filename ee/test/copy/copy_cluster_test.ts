@@ -196,6 +196,57 @@ Deno.test("a copy outlives the end of its source and fetches nothing twice that 
   assert.ok(readsAfter <= 5, `${readsAfter}`);
 });
 
+Deno.test("a paused copy keeps its bytes over a restart, and goes on without them when it is resumed", async () => {
+  const lan = new FakeLan();
+  const bytes = weights(8, 6);
+  const one = await start(
+    1,
+    lan,
+    new MemoryFiles({ [`${MODELS}/m.gguf`]: bytes }),
+  );
+  const stuck = Promise.withResolvers<null>();
+  const isStuck = Promise.withResolvers<void>();
+  const readChunk = one.shelf.readChunk.bind(one.shelf);
+  const read: number[] = [];
+  one.shelf.readChunk = (...place) => {
+    read.push(place[2]);
+    if (read.length <= 3) return readChunk(...place);
+    isStuck.resolve();
+    return stuck.promise;
+  };
+  await using first = await one.node.cluster;
+  const files = new MemoryFiles();
+  let id = "";
+  {
+    const two = await start(2, lan, files);
+    await using _second = await two.node.cluster;
+    await one.node.log.until("A member is healthy");
+    await first.act("copy", { model: "m", to: ["node-2"] }, SIGNAL);
+    await isStuck.promise;
+    id = String((await copies(first))[0]?.id);
+    // Asked of another member than the one that has it.
+    const paused = await first.act("pause_copy", { id }, SIGNAL);
+    assert.match(JSON.stringify(paused), /"state":"paused"/);
+  }
+  stuck.resolve(null);
+  one.shelf.readChunk = (...place) => {
+    read.push(place[2]);
+    return readChunk(...place);
+  };
+  const again = await start(2, lan, files);
+  await using second = await again.node.cluster;
+  await again.node.log.until("A member is healthy");
+  const [kept] = await copies(second);
+  assert.deepEqual([kept?.model, kept?.state], ["m", "paused"]);
+  read.length = 0;
+  await second.act("resume_copy", { id: String(kept?.id) }, SIGNAL);
+  await again.node.log.until("A model was copied");
+  const path = again.shelf.list()[0]?.path ?? "";
+  assert.deepEqual(await files.readBytes(path), bytes);
+  // Two lanes: of three that were read, one may have been on its way.
+  assert.ok(read.length <= 4, `${read}`);
+});
+
 Deno.test("a source whose disk gives other bytes withdraws its copy, and the receiver accepts none of it", async () => {
   const lan = new FakeLan();
   const one = await start(
