@@ -9,7 +9,12 @@ import {
 import { openApiIdentity } from "./api_identity.ts";
 import { type ClusterCode, ClusterSlot } from "./cluster_slot.ts";
 import { checkDescriptors, openDataFolder } from "./data_folder.ts";
-import { type MemberView, type NodeId, withConditions } from "./domain/mod.ts";
+import {
+  type MemberView,
+  type NodeId,
+  type Tier,
+  withConditions,
+} from "./domain/mod.ts";
 import type { EmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createImports } from "./models/import/imports.ts";
@@ -18,6 +23,7 @@ import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
 import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
+import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
@@ -124,6 +130,13 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   );
 
   dispatcher.router = router;
+  const drain = await openDrain({
+    files,
+    dataDir: config.dataDir,
+    log,
+    router,
+    changed: () => joined.slot?.cluster?.announce?.(),
+  });
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -134,6 +147,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         config: config.cluster,
         stateDir: `${config.dataDir}/cluster`,
         router,
+        drain,
         machine: sensors,
         models: {
           folder: config.modelsDir,
@@ -181,6 +195,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     version,
     machine: sensors.reading(),
     conditions: sensors.conditions(),
+    inFlight: router.inFlight(),
+    ...tierNow(sensors.tier?.() ?? null),
   });
   const ready = (): Readiness => ({ kind: "ready" });
   const api = createApi({
@@ -209,6 +225,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     clientKeys,
     rateLimit: config.rateLimit,
     continueStreams: config.continueStreams,
+    drain,
     self,
   });
   const tls = await openApiIdentity(options, id);
@@ -243,4 +260,8 @@ function clusterCodeFor(
   throw new StartError(
     "COVEY_CLUSTER_SECRET is set, but this build has no cluster code; use the full build, or unset it",
   );
+}
+
+function tierNow(tier: Tier | null): Pick<MemberView, "tier"> {
+  return tier === null ? {} : { tier };
 }
