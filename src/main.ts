@@ -29,6 +29,7 @@ import {
   FileError,
   noProxyFor,
   type Platform,
+  type Files,
 } from "./platform/mod.ts";
 
 /** What a composition root outside the core adds. */
@@ -287,17 +288,29 @@ function environmentOf(allowed: RegExp): Record<string, string> {
   );
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process as usual. */
-async function asked(): Promise<void> {
+/** How a shell tells the signals that ended a process. */
+const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Resolves at the first SIGINT or SIGTERM; from then on, another one ends the process at once. */
+async function asked(): Promise<Disposable> {
   const came = Promise.withResolvers<void>();
-  const come = () => came.resolve();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  let isStopping = false;
+  const listening = (["SIGINT", "SIGTERM"] as const).map((signal) => {
+    const come = () => {
+      if (isStopping) Deno.exit(SIGNAL_CODES[signal]);
+      isStopping = true;
+      came.resolve();
+    };
     Deno.addSignalListener(signal, come);
   }
   await came.promise;
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    Deno.removeSignalListener(signal, come);
-  }
+  return {
+    [Symbol.dispose]() {
+      for (const { signal, come } of listening) {
+        Deno.removeSignalListener(signal, come);
+      }
+    },
+  };
 }
 
 /** The first line of standard input, without its end. */
@@ -324,7 +337,8 @@ function showStatus(text: string): void {
   const bytes = new TextEncoder().encode(line);
   for (let at = 0; at < bytes.length;) {
     at += Deno.stderr.writeSync(bytes.subarray(at));
-  }
+    return { signal, come };
+  });
 }
 
 function writeLine(

@@ -27,6 +27,7 @@ import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
+import { Stopping } from "./stopping.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
 
 export type { NodeOptions } from "./node_options.ts";
@@ -231,6 +232,15 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const tls = await openApiIdentity(options, id);
   const listeners = stack.use(
     await openListeners({
+  const stopping = new Stopping({
+    clock,
+    log,
+    router,
+    announce: () => slot.cluster?.announce?.(),
+    limitMs: config.drainMs,
+  });
+  // Peers' answers, once the clients' are over; before the link goes.
+  stack.defer(() => stopping.idle());
       addresses: config.listen,
       tls,
       handle: (request, info) => api.handle(request, info),
@@ -238,8 +248,10 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       clock,
     }),
   );
+      grace: (signal) => stopping.grace(signal),
 
   const running = stack.move();
+  stack.defer(() => stopping.begin());
   return {
     id,
     api,

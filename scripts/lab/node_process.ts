@@ -76,6 +76,8 @@ export async function startNode(
       COVEY_NAME: options.name,
       // Whatever else runs on this machine must not be taken for an engine.
       COVEY_UPSTREAMS: "off",
+      // Tests leave streams open that nobody reads.
+      COVEY_DRAIN: "5s",
       ...options.env,
     },
     stdin: "null",

@@ -101,16 +101,19 @@ function localEnd(boundHost: string, remoteHost: string): string {
 }
 
 /**
- * Answer a request that came while the listener ends.
+ * Answer a request that came while the listener ends: the process lives, and
+ * takes no work.
  *
  * @param request The request.
  */
 export function refuseWhileEnding(request: Request): Response {
+  const { pathname } = new URL(request.url);
+  if (pathname === "/healthz") return Response.json({ status: "ok" });
   return faultResponse(
     new Fault("shutting_down", "This node is shutting down", {
       retryAfterMs: 1000,
     }),
-    dialectOf(new URL(request.url).pathname),
+    dialectOf(pathname),
     { connection: "close" },
   );
 }

@@ -54,6 +54,8 @@ export interface ListenersOptions {
   readonly kernelTables?: KernelTables;
   /** How long running requests may go on after dispose began, in milliseconds; 5,000 unless said. */
   readonly graceMs?: number;
+  /** Resolves when they have had their time, in place of `graceMs`; the signal ends that wait. */
+  readonly grace?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Open sockets of the API. Disposing closes them, letting running requests end within the grace. */
@@ -185,8 +187,7 @@ async function openListener(
     async [Symbol.asyncDispose]() {
       closing.abort();
       if (server !== null) {
-        using grace = clock.deadline(options.graceMs ?? GRACE_MS);
-        await Promise.race([server.drain(), aborted(grace.signal)]);
+        await endWithin(server, options);
         server?.close();
       }
       // A client that never reads its last bytes keeps the runtime from ending.
@@ -194,6 +195,21 @@ async function openListener(
       await Promise.race([kept, aborted(last.signal)]);
     },
   };
+}
+
+/** Let running requests end while they have time. */
+async function endWithin(
+  server: BoundServer,
+  { clock, grace, graceMs = GRACE_MS }: ListenersOptions,
+): Promise<void> {
+  if (grace === undefined) {
+    using deadline = clock.deadline(graceMs);
+    await Promise.race([server.drain(), aborted(deadline.signal)]);
+    return;
+  }
+  const over = new AbortController();
+  await Promise.race([server.drain(), grace(over.signal)]);
+  over.abort();
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -32,8 +32,8 @@ export interface ServeEdge {
    * @throws {Error} One whose name is `StartError` carries a line for the terminal, and in `denied` whether the system denied it.
    */
   start(config: NodeConfig, notices: readonly string[]): Promise<ServedNode>;
-  /** Resolves when the process is asked to end. */
-  asked(): Promise<void>;
+  /** Resolves when the process is asked to end; disposing of it says that it is about to. */
+  asked(): Promise<Disposable>;
 }
 
 /**
@@ -65,7 +65,8 @@ export function serveCommand(edge: ServeEdge): Command {
         context.stderr(error.message);
         return "denied" in error && error.denied === true ? DENIED : FAILED;
       }
-      await using _running = node;
+      await using running = new AsyncDisposableStack();
+      running.use(node);
       for (const url of node.urls) {
         context.stdout(`Covey is ready at ${url}`);
         if (isReadable(url)) {
@@ -74,7 +75,10 @@ export function serveCommand(edge: ServeEdge): Command {
           );
         }
       }
-      await edge.asked();
+      const stop = await edge.asked();
+      // Heard until the node is gone: who asks twice does not want to wait.
+      await running.disposeAsync();
+      stop[Symbol.dispose]();
       return DONE;
     },
   };
