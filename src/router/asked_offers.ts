@@ -36,16 +36,17 @@ export function askedOffers(
 ): readonly AskedOffer[] {
   const named: AskedOffer[] = [];
   const roots = new Map<string, number>();
-  for (let at = 0; at < engines.length; at++) {
+  let at = 0;
+  const visit = (tier: number, offer: Offer) => {
+    named.push({ at, tier, offer });
+    const { root } = offer;
+    if (root === null) return;
+    const before = roots.get(root);
+    if (before === undefined || tier < before) roots.set(root, tier);
+  };
+  for (; at < engines.length; at++) {
     const engine = engines[at];
-    if (engine === undefined) continue;
-    eachNamed(name, engine, (tier, offer) => {
-      named.push({ at, tier, offer });
-      const { root } = offer;
-      if (root === null) return;
-      const before = roots.get(root);
-      if (before === undefined || tier < before) roots.set(root, tier);
-    });
+    if (engine !== undefined) eachNamed(name, engine, visit);
   }
   return roots.size === 0 ? named : withRoots(named, engines, roots);
 }

@@ -17,6 +17,7 @@ export interface FieldInput {
   readonly demand: Demand;
   readonly engines: readonly EngineSnapshot[];
   readonly self: NodeId;
+  readonly asked?: readonly AskedOffer[];
 }
 
 /** A prompt's length is often a guess: an engine this much too small may still be asked. */
@@ -36,6 +37,8 @@ export class CandidateField {
   readonly errorMs: Float64Array;
   /** Tokens of the prompt that are taken to be cached. */
   readonly cachedTokens: Float64Array;
+  /** 1 for those on this node. */
+  readonly isHere: Uint8Array;
   readonly #input: FieldInput;
   readonly #asked: readonly AskedOffer[];
   readonly #unfits: (Unfit | null)[] = [];
@@ -48,7 +51,10 @@ export class CandidateField {
   constructor(input: FieldInput) {
     const { demand, engines } = input;
     this.#input = input;
-    this.#asked = bestOffers(askedOffers(demand.model, engines), demand);
+    this.#asked = bestOffers(
+      input.asked ?? askedOffers(demand.model, engines),
+      demand,
+    );
     this.#copies = new WarmCopies(engines);
     this.#probe = new Probe(demand);
     const count = this.#asked.length;
@@ -56,6 +62,7 @@ export class CandidateField {
     this.waitMs = new Float64Array(count);
     this.errorMs = new Float64Array(count);
     this.cachedTokens = new Float64Array(count);
+    this.isHere = new Uint8Array(count);
     for (let at = 0; at < count; at++) this.#weigh(at);
     this.#readmit();
   }
@@ -114,6 +121,7 @@ export class CandidateField {
     this.waitMs[at] = this.#reckoning.waitMs;
     this.errorMs[at] = this.#reckoning.errorMs;
     this.cachedTokens[at] = probe.cachedTokens;
+    if (engine.node === self) this.isHere[at] = 1;
   }
 
   #make(at: number): Candidate {
@@ -203,7 +211,9 @@ class Probe implements Reckoned {
     this.stated = stated;
     this.view = engine.view;
     this.unseenMs = engine.unseenMs(device);
-    this.unseenModel = engine.unseenModel?.(device) ?? null;
+    this.unseenModel = this.unseenMs.length === 0
+      ? null
+      : engine.unseenModel?.(device) ?? null;
     this.correction = engine.correction?.(model) ?? 1;
     this.cachedTokens = state.kind === "warm"
       ? engine.cachedTokens?.(model) ?? 0

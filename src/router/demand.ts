@@ -1,9 +1,9 @@
 import type { InferenceRequest, ModelSet } from "../domain/mod.ts";
-import { eachNamed } from "./asked_offers.ts";
+import { type AskedOffer, askedOffers } from "./asked_offers.ts";
 import type { Demand, EngineSnapshot } from "./candidate.ts";
 import { decodes } from "./estimate.ts";
 import type { LengthBook } from "./length_book.ts";
-import { type ModelName, parseModelName } from "./model_name.ts";
+import { parseModelName } from "./model_name.ts";
 import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
 
 /**
@@ -13,12 +13,14 @@ import { OutputLengths, PRIOR_OUTPUT_TOKENS } from "./output_length.ts";
  * @param engines Whose own experience counts where this node has none.
  * @param lengths What this entry node knows of answers' lengths.
  * @param sets Names that an operator joined.
+ * @param asked The engines' offers of the model, where they were found already.
  */
 export function demandOf(
   request: InferenceRequest,
   engines: readonly EngineSnapshot[],
   lengths: LengthBook,
   sets: readonly ModelSet[] = [],
+  asked?: readonly AskedOffer[],
 ): Demand {
   const model = parseModelName(request.model, sets);
   return {
@@ -35,7 +37,10 @@ export function demandOf(
     expected: decodes(request.capability)
       ? lengths.stretch.apply(
         (lengths.find(request.model, request.client) ?? new OutputLengths())
-          .expected(request.maxOutputTokens, priorTokens(model, engines)),
+          .expected(
+            request.maxOutputTokens,
+            priorTokens(asked ?? askedOffers(model, engines)),
+          ),
         request.maxOutputTokens,
       )
       : { meanTokens: 0, medianTokens: 0 },
@@ -85,18 +90,13 @@ export function isForecast(
 }
 
 /** The mean of whoever has seen most answers of the model. */
-function priorTokens(
-  name: ModelName,
-  engines: readonly EngineSnapshot[],
-): number {
+function priorTokens(asked: readonly AskedOffer[]): number {
   let most = 0;
   let tokens = PRIOR_OUTPUT_TOKENS;
-  for (const engine of engines) {
-    eachNamed(name, engine, (tier, { rates }) => {
-      if (tier !== 0 || rates.observations <= most) return;
-      most = rates.observations;
-      tokens = rates.expectedOutputTokens;
-    });
+  for (const { tier, offer: { rates } } of asked) {
+    if (tier !== 0 || rates.observations <= most) continue;
+    most = rates.observations;
+    tokens = rates.expectedOutputTokens;
   }
   return tokens;
 }

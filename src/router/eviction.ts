@@ -1,15 +1,15 @@
-import type { Eviction, Offer } from "../domain/mod.ts";
+import type { Eviction, Offer, OfferIndex } from "../domain/mod.ts";
 import { tableOf } from "./asked_offers.ts";
 import type { EngineSnapshot } from "./candidate.ts";
 
 /** Nobody else could serve it meanwhile, so that its reload is waited for. */
 const LAST_COPY = 2;
 
-/** Which models are warm on several engines, counted when first asked for. */
+/** Which models are warm on several engines, found out when first asked for. */
 export class WarmCopies {
   readonly #engines: readonly EngineSnapshot[];
-  /** Engines by name, and by root, of what is warm on them. */
-  #counts: Map<string, number> | null = null;
+  /** By name and by root of what is warm: the first two engines on which it is. */
+  readonly #holders = new Map<string, readonly EngineSnapshot[]>();
 
   /** @param engines All engines. */
   constructor(engines: readonly EngineSnapshot[]) {
@@ -18,12 +18,39 @@ export class WarmCopies {
 
   /** Whether a model that is warm on an engine is warm on another one too. */
   isElsewhere(model: string, engine: EngineSnapshot): boolean {
-    const counts = this.#counts ??= countWarm(this.#engines);
-    const index = tableOf(engine);
-    const here = index.warm().some((one) => one.model === model) ? 1 : 0;
-    if ((counts.get(model) ?? 0) > here) return true;
-    const root = index.rootOf(model);
-    return root !== null && (counts.get(`root ${root}`) ?? 0) > here;
+    const isNamed = (table: OfferIndex) => table.named(model);
+    if (this.#others(model, engine, isNamed)) return true;
+    const root = tableOf(engine).rootOf(model);
+    return root !== null &&
+      this.#others(`root ${root}`, engine, (table) => table.rooted(root));
+  }
+
+  #others(
+    key: string,
+    engine: EngineSnapshot,
+    find: (table: OfferIndex) => readonly Offer[],
+  ): boolean {
+    let holders = this.#holders.get(key);
+    if (holders === undefined) {
+      holders = this.#firstTwo(find);
+      this.#holders.set(key, holders);
+    }
+    return holders.some((one) => one !== engine);
+  }
+
+  /** Two are enough to know whether there is another one, whoever asks. */
+  #firstTwo(
+    find: (table: OfferIndex) => readonly Offer[],
+  ): readonly EngineSnapshot[] {
+    const found: EngineSnapshot[] = [];
+    for (const engine of this.#engines) {
+      if (engine.view.availability.kind === "unavailable") continue;
+      const isWarm = find(tableOf(engine)).some(({ state }) =>
+        state.kind === "warm"
+      );
+      if (isWarm && found.push(engine) === 2) break;
+    }
+    return found;
   }
 }
 
@@ -89,17 +116,4 @@ function priceOf(
   if (reuseChance === 0) return 0;
   const factor = copies.isElsewhere(model, engine) ? 1 : LAST_COPY;
   return reloadMs * reuseChance * factor;
-}
-
-function countWarm(engines: readonly EngineSnapshot[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
-  for (const engine of engines) {
-    if (engine.view.availability.kind === "unavailable") continue;
-    for (const { model, root } of tableOf(engine).warm()) {
-      add(model);
-      if (root !== null) add(`root ${root}`);
-    }
-  }
-  return counts;
 }

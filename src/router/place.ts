@@ -1,4 +1,5 @@
 import type { CandidateRecord, Fault, NodeId } from "../domain/mod.ts";
+import type { AskedOffer } from "./asked_offers.ts";
 import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
 import { CandidateField } from "./candidate_field.ts";
 import { isAllowedBy, longestInput } from "./fitness.ts";
@@ -13,6 +14,8 @@ export interface PlaceInput {
   readonly policy: Policy;
   /** Recorded with the decision; draws among equals. */
   readonly seed: number;
+  /** The engines' offers of the model, where they were found already. */
+  readonly asked?: readonly AskedOffer[];
 }
 
 /** Where a request should run. */
@@ -88,7 +91,7 @@ export function place(input: PlaceInput): Placement {
 /** Fallbacks serve only when nobody of an earlier set can. */
 function orderOf(
   field: CandidateField,
-  { demand, policy, seed, self }: PlaceInput,
+  { demand, policy, seed }: PlaceInput,
 ): readonly number[] {
   const tiers: number[][] = [];
   for (let at = 0; at < field.size; at++) {
@@ -98,7 +101,6 @@ function orderOf(
     preferred(tier, field, {
       source: demand.source,
       policy,
-      self,
       seed,
       isHeavy: longestInput(demand) >= HEAVY_TOKENS,
     })

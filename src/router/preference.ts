@@ -1,4 +1,4 @@
-import type { NodeId, Source } from "../domain/mod.ts";
+import type { Source } from "../domain/mod.ts";
 import type { CandidateField } from "./candidate_field.ts";
 import { seededChoice } from "./seeded_choice.ts";
 
@@ -9,7 +9,6 @@ export type Policy = "local_first" | "balanced";
 export interface Preference {
   readonly source: Source;
   readonly policy: Policy;
-  readonly self: NodeId;
   /** Draws among candidates that are as good as equal. */
   readonly seed: number;
   /** Whether the work is heavy, so that the strongest of equals take it; absent for no. */
@@ -154,7 +153,7 @@ class Ordering {
   }
 
   #isHere(one: number): boolean {
-    return this.#field.engine(one).node === this.#preference.self;
+    return this.#field.isHere[one] === 1;
   }
 
   #ms(one: number): number {

@@ -32,6 +32,7 @@ import { Corrections } from "./correction.ts";
 import { DecisionLog, newDecisionId } from "./decision_log.ts";
 import { DeviceQueues } from "./device_queues.ts";
 import { DispatchLedger } from "./dispatch_ledger.ts";
+import { NameBook } from "./engine_names.ts";
 import { FreeSlotBell } from "./free_slot_bell.ts";
 import { registerLearningMetrics } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
@@ -40,7 +41,6 @@ import { listModels } from "./model_list.ts";
 import { parseModelName } from "./model_name.ts";
 import type { Policy } from "./preference.ts";
 import { decodes, type Estimate } from "./estimate.ts";
-import { PlaceNames } from "./place_names.ts";
 import { PrefixBook } from "./prefix_book.ts";
 import type { PrefixChain, prefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
@@ -171,7 +171,7 @@ class EngineRouter implements OwnedRouter {
       decisions: this.#decisions,
       bell,
       corrections,
-      places: new PlaceNames(),
+      names: new NameBook(),
       metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };

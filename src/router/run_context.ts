@@ -3,10 +3,10 @@ import type { Clock, Entropy } from "../platform/mod.ts";
 import type { Corrections } from "./correction.ts";
 import type { DecisionLog } from "./decision_log.ts";
 import type { DispatchLedger } from "./dispatch_ledger.ts";
+import type { NameBook } from "./engine_names.ts";
 import type { FreeSlotBell } from "./free_slot_bell.ts";
 import type { LengthBook } from "./length_book.ts";
 import type { Policy } from "./preference.ts";
-import type { PlaceNames } from "./place_names.ts";
 import type { PrefixBook } from "./prefix_book.ts";
 import type { RouterMetrics } from "./router_metrics.ts";
 import type { Standings } from "./standings.ts";
@@ -30,7 +30,7 @@ export interface RunContext {
   readonly metrics: RouterMetrics;
   readonly bell: FreeSlotBell;
   readonly corrections: Corrections;
-  readonly places: PlaceNames;
+  readonly names: NameBook;
   /** This node's engines behind their queues, and the peers'. */
   engines(): readonly Engine[];
 }

@@ -42,6 +42,24 @@ const MOST_STANDINGS = 4096;
  */
 export class Standings {
   readonly #standings = new Map<string, Standing>();
+  /** Keys of those that anything may be said against: few, or none. */
+  readonly #troubled = new Set<string>();
+
+  /**
+   * Whether there is nothing to say against anybody, so that a placement need
+   * not ask for each.
+   *
+   * @param nowMs Monotonic time.
+   */
+  isClear(nowMs: number): boolean {
+    for (const key of this.#troubled) {
+      const standing = this.#standings.get(key);
+      if (standing === undefined || isBlameless(standing, nowMs)) {
+        this.#troubled.delete(key);
+      }
+    }
+    return this.#troubled.size === 0;
+  }
 
   /** What keeps an engine from being used now, or null. */
   bar(engine: EnginePlace, nowMs: number): Bar | null {
@@ -118,6 +136,8 @@ export class Standings {
       outcome.member,
       nowMs,
     );
+    if (!isBlameless(own, nowMs)) this.#troubled.add(engine.key);
+    if (!isBlameless(member, nowMs)) this.#troubled.add(engine.node);
   }
 
   /**
@@ -132,6 +152,7 @@ export class Standings {
   ): number {
     const own = this.#of(engine.key);
     own.restsUntilMs = extendCooldown(own.restsUntilMs, retryAfter, time);
+    this.#troubled.add(engine.key);
     return own.restsUntilMs - time.monotonicMs;
   }
 
@@ -173,6 +194,14 @@ export class Standings {
       return;
     }
   }
+}
+
+function isBlameless(
+  { breaker, restsUntilMs }: Standing,
+  nowMs: number,
+): boolean {
+  return breaker.state === "closed" && restsUntilMs <= nowMs &&
+    recentErrors(breaker, nowMs) === 0;
 }
 
 function barOf(standing: Standing | undefined, nowMs: number): Bar | null {

@@ -11,7 +11,10 @@ import type {
   Doubt,
   EngineSnapshot,
 } from "./candidate.ts";
+import { askedOffers } from "./asked_offers.ts";
 import { demandOf, demandOfRest } from "./demand.ts";
+import type { EngineNames } from "./engine_names.ts";
+import { parseModelName } from "./model_name.ts";
 import { place, type PlaceInput, type Placement } from "./place.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
 import type { RunContext } from "./run_context.ts";
@@ -26,9 +29,25 @@ export interface Weighed {
   engineOf(candidate: Candidate): Engine | undefined;
 }
 
+/** Of the router's state, what a look at all engines reads. */
+export type WeigherContext = Pick<
+  RunContext,
+  | "clock"
+  | "corrections"
+  | "engines"
+  | "ledger"
+  | "lengths"
+  | "modelSets"
+  | "names"
+  | "policy"
+  | "prefixes"
+  | "self"
+  | "standings"
+>;
+
 /** Looks at all engines for one request, as often as it must be placed. */
 export class Weigher {
-  readonly #context: RunContext;
+  readonly #context: WeigherContext;
   readonly #request: InferenceRequest;
   readonly #chain: PrefixChain | null;
   readonly #seed: number;
@@ -40,7 +59,7 @@ export class Weigher {
    * @param seed Draws among equals.
    */
   constructor(
-    context: RunContext,
+    context: WeigherContext,
     request: InferenceRequest,
     chain: PrefixChain | null,
     seed: number,
@@ -72,13 +91,10 @@ export class Weigher {
         snapshot.key !== current;
       if (!isTried) snapshots.push(snapshot);
     }
-    const { self, policy, lengths } = this.#context;
-    const whole = demandOf(
-      this.#request,
-      snapshots,
-      lengths,
-      this.#context.modelSets,
-    );
+    const { self, policy, lengths, modelSets } = this.#context;
+    const name = parseModelName(this.#request.model, modelSets);
+    const asked = askedOffers(name, snapshots);
+    const whole = demandOf(this.#request, snapshots, lengths, modelSets, asked);
     const demand = resume === null ? whole : demandOfRest(whole, resume);
     const input: PlaceInput = {
       demand,
@@ -86,6 +102,7 @@ export class Weigher {
       self,
       policy,
       seed: this.#seed,
+      asked,
     };
     return {
       demand,
@@ -99,14 +116,21 @@ export class Weigher {
 
 /** What the snapshots of one look at all engines share. */
 class Moment {
-  readonly context: RunContext;
+  readonly context: WeigherContext;
   readonly nowMs: number;
+  /** Whether nothing is to be said against any engine. */
+  readonly isClear: boolean;
   /** Tokens of the prompt by place. */
   readonly cached: ReadonlyMap<string, number>;
 
-  constructor(context: RunContext, chain: PrefixChain | null, nowMs: number) {
+  constructor(
+    context: WeigherContext,
+    chain: PrefixChain | null,
+    nowMs: number,
+  ) {
     this.context = context;
     this.nowMs = nowMs;
+    this.isClear = context.standings.isClear(nowMs);
     this.cached = chain === null
       ? NOTHING
       : context.prefixes.look(chain, nowMs);
@@ -120,6 +144,7 @@ class LiveSnapshot implements EngineSnapshot {
   readonly source: Engine;
   readonly view: EngineView;
   readonly #moment: Moment;
+  #names: EngineNames | null = null;
   /** Undefined until somebody asks. */
   #bar: Bar | null | undefined;
   #doubt: Doubt | null | undefined;
@@ -131,7 +156,7 @@ class LiveSnapshot implements EngineSnapshot {
   }
 
   get key(): string {
-    return this.#moment.context.places.key(this.source);
+    return this.#named().key;
   }
 
   get node(): NodeId {
@@ -148,16 +173,16 @@ class LiveSnapshot implements EngineSnapshot {
 
   get bar(): Bar | null {
     if (this.#bar === undefined) {
-      const { context: { standings }, nowMs } = this.#moment;
-      this.#bar = standings.bar(this, nowMs);
+      const { context: { standings }, isClear, nowMs } = this.#moment;
+      this.#bar = isClear ? null : standings.bar(this, nowMs);
     }
     return this.#bar;
   }
 
   get doubt(): Doubt | null {
     if (this.#doubt === undefined) {
-      const { context: { standings }, nowMs } = this.#moment;
-      this.#doubt = standings.doubt(this, nowMs);
+      const { context: { standings }, isClear, nowMs } = this.#moment;
+      this.#doubt = isClear ? null : standings.doubt(this, nowMs);
     }
     return this.#doubt;
   }
@@ -189,6 +214,10 @@ class LiveSnapshot implements EngineSnapshot {
   }
 
   #place(model: string): string {
-    return this.#moment.context.places.of(this.source, model);
+    return this.#named().place(model);
+  }
+
+  #named(): EngineNames {
+    return this.#names ??= this.#moment.context.names.of(this.source);
   }
 }
