@@ -30,6 +30,21 @@ Deno.test("place fills a mixed trio at 24 clients without the tail of counting c
   assert(covey.p95S <= 1.05 * draining.p95S);
 });
 
+Deno.test("place keeps both of two machines at work for two callers: whoever ends goes to the one that is free", async () => {
+  for (const name of ["pair_closed", "seed_pair_loop"]) {
+    const usual = SCENARIOS.find((one) => one.name === name);
+    assert(usual !== undefined);
+    const scenario = {
+      ...usual,
+      jobs: 400,
+      arrivals: { kind: "closed", clients: 2 } as const,
+    };
+    const run = await simulate(scenario, COVEY, 1);
+    const { capacityShare } = summarise(COVEY.name, scenario, [run]);
+    assert(capacityShare >= 0.97, `${name}: ${capacityShare}`);
+  }
+});
+
 Deno.test("place does not thrash between two models with room for one on each node", async () => {
   const covey = await play("evictions", COVEY, 1200);
   const staying = await play("evictions", HERD_SCORE, 1200);
