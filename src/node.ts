@@ -18,6 +18,7 @@ import {
 import type { EmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createImports } from "./models/import/imports.ts";
+import { usualPlaces } from "./models/import/usual_places.ts";
 import { PIECE_BYTES } from "./models/pull/file_download.ts";
 import { HubHttp } from "./models/pull/hub_http.ts";
 import { createPulls } from "./models/pull/pulls.ts";
@@ -222,6 +223,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       log: log.child("import"),
       store,
       modelsDir: config.modelsDir,
+      places: usualPlaces(options.engineEnv),
     }),
     clientKeys,
     rateLimit: config.rateLimit,

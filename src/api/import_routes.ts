@@ -36,11 +36,11 @@ export function createImportRoutes(
       async handle({ request, signal }) {
         checkContentType(request);
         const bytes = await readBody(request, BOUNDS, clock);
-        const { folder } = parseJsonObject(bytes);
-        if (typeof folder !== "string") {
+        const { folder, found } = parseJsonObject(bytes);
+        if (typeof folder !== "string" && found !== true) {
           throw new Fault(
             "invalid_request",
-            'An import wants {"folder": absolute path}',
+            'An import wants {"folder": absolute path}, or {"found": true} for the usual places',
             { param: "folder" },
           );
         }
@@ -50,11 +50,16 @@ export function createImportRoutes(
               TELL_EVERY_MS,
               () => tell({ status: "importing" }),
             );
-            const done = await imports.importFolder(folder, ends);
+            const done = typeof folder === "string"
+              ? await imports.importFolder(folder, ends)
+              : await imports.importFound(ends);
             return {
               status: "success",
               imported: done.imported.map((one) => ({ ...one })),
               skipped: done.skipped.map((one) => ({ ...one })),
+              ...done.programs === undefined
+                ? {}
+                : { programs: [...done.programs] },
             };
           },
           signal,

@@ -8,7 +8,7 @@ import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
 
-const USAGE = "FOLDER [--json]";
+const USAGE = "FOLDER | --found [--json]";
 
 /** `covey import`. */
 export const importCommand: Command = {
@@ -17,19 +17,24 @@ export const importCommand: Command = {
   usage: USAGE,
   help: () =>
     [
-      "FOLDER is an absolute path on the node's machine: the store of Ollama",
-      "(~/.ollama), the cache of Hugging Face (~/.cache/huggingface/hub), the folder of",
-      "LM Studio (~/.lmstudio/models), or any folder with GGUF files. It stays as it",
-      "is; where the file system can link, the bytes are shared and not copied.",
+      "FOLDER is a path on the node's machine: the store of Ollama (~/.ollama), the",
+      "cache of Hugging Face (~/.cache/huggingface/hub), the folder of LM Studio",
+      "(~/.lmstudio/models), or any folder with GGUF files. --found looks into all of",
+      "these, as they are for the user that the node runs as. What is taken over stays",
+      "where it is; where the file system can link, the bytes are shared and not copied.",
     ].join("\n"),
   async run(args, context) {
-    const given = readArguments(args, ["folder"]);
+    const found = args.includes("--found");
+    const given = readArguments(
+      args.filter((arg) => arg !== "--found"),
+      found ? [] : ["folder"],
+    );
     const usage = `import ${USAGE}`;
     if (given.kind === "wrong") return sayUsage(given.message, usage, context);
     const [folder = ""] = given.words;
     const reply = await context.postLines(
       "/covey/imports",
-      { folder },
+      found ? { found } : { folder: absolute(folder, context.workingFolder) },
       () => {},
     );
     if (reply.kind !== "answered") return sayFailure(reply, context);
@@ -51,11 +56,24 @@ export const importCommand: Command = {
     context.stdout(
       given.json
         ? JSON.stringify(body)
-        : lines.join("\n") || "There is no model in that folder",
+        : lines.join("\n") || (found
+          ? "No other program keeps models where they usually do"
+          : "There is no model in that folder"),
     );
     return DONE;
   },
 };
+
+/** The node runs in another folder than this command. */
+function absolute(folder: string, workingFolder: string): string {
+  const path = folder.startsWith("/") ? folder : `${workingFolder}/${folder}`;
+  const steps: string[] = [];
+  for (const step of path.split("/")) {
+    if (step === "..") steps.pop();
+    else if (step !== "" && step !== ".") steps.push(step);
+  }
+  return `/${steps.join("/")}`;
+}
 
 function objectsOf(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];

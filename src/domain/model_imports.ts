@@ -11,6 +11,8 @@ export interface ImportOutcome {
     readonly model: string;
     readonly reason: string;
   }[];
+  /** Programs whose folders were found, where no folder was named. */
+  readonly programs?: readonly string[];
 }
 
 /** Taking models over from a folder of another program. */
@@ -24,4 +26,12 @@ export interface ModelImports {
    * @throws {Fault} When the folder can not be read, or the models folder not be written.
    */
   importFolder(folder: string, signal: AbortSignal): Promise<ImportOutcome>;
+  /**
+   * Take over what lies where other programs usually keep models. A folder
+   * that can not be read is left out, and said to be.
+   *
+   * @param signal Aborting it ends the work after the file at hand.
+   * @throws {Fault} When the models folder can not be written.
+   */
+  importFound(signal: AbortSignal): Promise<ImportOutcome>;
 }

@@ -47,6 +47,8 @@ export async function inspectFile(
 /** A model as it is offered, or why it is not. */
 export type Judgement =
   | { readonly kind: "model"; readonly model: LocalModel }
+  /** The vision part of models that lie beside it. */
+  | { readonly kind: "projector"; readonly reason: string }
   | { readonly kind: "invalid"; readonly reason: string };
 
 /**
@@ -89,7 +91,9 @@ export function judgeModel(
     return invalid("The header does not say which architecture it is");
   }
   if (header.architecture === "clip" || header.type === "mmproj") {
-    return invalid("The file is the vision part of another model");
+    const reason =
+      "The file is the vision part of another model: put it into a folder with that model alone";
+    return { kind: "projector", reason };
   }
   if (header.type !== null && header.type !== "model") {
     return invalid(

@@ -114,6 +114,8 @@ class WatchedFolder implements ModelStore {
   /** Files of the models, by name. */
   #parts: ReadonlyMap<string, ModelFiles> = new Map();
   #invalid: readonly InvalidModel[] = [];
+  /** Vision parts that lie beside a model, from the models folder. */
+  #projectors: string[] = [];
   #inspections = new Map<string, Inspection>();
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -211,6 +213,16 @@ class WatchedFolder implements ModelStore {
       // Without its first part a model is not offered, whatever comes after.
       for (const { path } of parts.files) {
         await files.remove(`${modelsDir}/${path}`);
+      }
+      // The last model of a folder takes its vision part along.
+      const folder = housedIn(parts);
+      const others = [...this.#parts.values()].filter((other) =>
+        other !== parts && housedIn(other) === folder
+      );
+      for (const path of others.length > 0 ? [] : this.#projectors) {
+        if (folderOf(path) === folder) {
+          await files.remove(`${modelsDir}/${path}`);
+        }
       }
       await this.#digests.forget(parts);
     } catch (error) {
@@ -387,6 +399,7 @@ class WatchedFolder implements ModelStore {
       name: path,
       reason,
     }));
+    const lone: { name: string; path: string; reason: string }[] = [];
     for (const found of groupModelFiles(scan.files)) {
       const { name } = found;
       if (found.kind === "incomplete") {
@@ -401,7 +414,9 @@ class WatchedFolder implements ModelStore {
         (file) => this.#inspections.get(fileKeyOf(file)) ?? UNSEEN,
       );
       const { identity, path } = found.files[0];
-      if (judgement.kind === "invalid") {
+      if (judgement.kind === "projector") {
+        lone.push({ name, path, reason: judgement.reason });
+      } else if (judgement.kind === "invalid") {
         invalid.push({ name, reason: judgement.reason });
       } else if (!models.has(name)) {
         const root = this.#digests.rootOf(found);
@@ -413,6 +428,13 @@ class WatchedFolder implements ModelStore {
         const reason = `Another file is offered as "${name}": rename this one`;
         invalid.push({ name: path, reason });
       }
+    }
+    const housed = new Set([...parts.values()].map(housedIn));
+    this.#projectors = [];
+    for (const { name, path, reason } of lone) {
+      const folder = folderOf(path);
+      if (folder !== "" && housed.has(folder)) this.#projectors.push(path);
+      else invalid.push({ name, reason });
     }
     this.#tell(models, invalid);
     this.#models = [...models.values()].sort(byName);
@@ -457,6 +479,16 @@ const UNSEEN: Inspection = {
   reason: "The file was not inspected",
   transient: true,
 };
+
+/** Folder of a path, empty for the models folder itself. */
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
+/** Folder that a model's first part lies in. */
+function housedIn({ files }: ModelFiles): string {
+  return folderOf(files[0].path);
+}
 
 function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

@@ -15,6 +15,8 @@ Deno.test("an import answers with what was taken over, and is nothing for the LA
         skipped: [],
       });
     },
+    importFound: () =>
+      Promise.resolve({ imported: [], skipped: [], programs: ["Ollama"] }),
   };
   const { api } = apiUnderTest({ imports });
   const send = (body: unknown, from = LOOPBACK) =>
@@ -31,6 +33,12 @@ Deno.test("an import answers with what was taken over, and is nothing for the LA
     imported: [{ model: "m", shared: true }],
     skipped: [],
   });
+  assert.deepEqual(await (await send({ found: true })).json(), {
+    status: "success",
+    imported: [],
+    skipped: [],
+    programs: ["Ollama"],
+  });
   assert.deepEqual(await (await send({ folder: "x" })).json(), {
     error: "No path",
     code: "invalid_request",
@@ -38,6 +46,8 @@ Deno.test("an import answers with what was taken over, and is nothing for the LA
   for (
     const [body, from, status] of [
       [{}, LOOPBACK, 400],
+      [{ found: "yes" }, LOOPBACK, 400],
+      [{ found: true }, LAN, 401],
       [{ folder: "/srv" }, LAN, 401],
     ] as const
   ) {

@@ -184,4 +184,16 @@ Deno.test("import says what was linked, copied and left out", async () => {
     "a: linked\nb: copied\nc: left out, It is no file",
   ]]);
   assert.deepEqual(sent.map(({ body }) => body), [{ folder: "/srv/ollama" }]);
+  for (
+    const [said, body] of [
+      ["../ben/./models/", { folder: "/home/ben/models" }],
+      [".", { folder: "/home/ada" }],
+      ["--found", { found: true }],
+    ] as const
+  ) {
+    const { sent } = await run(["import", said], {});
+    assert.deepEqual(sent.map(({ body }) => body), [body]);
+  }
+  assert.equal((await run(["import"], {})).code, 2);
+  assert.equal((await run(["import", "--found", "x"], {})).code, 2);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createImports } from "../../src/models/import/imports.ts";
 import { createModelStore } from "../../src/models/model_store.ts";
 import { createDenoFiles, ManualClock } from "../../src/platform/mod.ts";
-import { buildModel } from "../fakes/gguf_builder.ts";
+import { buildGguf, buildModel } from "../fakes/gguf_builder.ts";
 import { sha256Of } from "../fakes/hub_server.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
 
@@ -117,6 +117,54 @@ Deno.test("a cache of Hugging Face is taken over through its links, split models
     const blob = await Deno.stat(`${root}/from/models--org--m/blobs/1`);
     assert.equal((await Deno.stat(path)).ino, blob.ino);
   });
+});
+
+Deno.test("a vision part comes along in a folder of its model's own, and goes with it", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    const vision = buildGguf({
+      pairs: [["general.architecture", { text: "clip" }]],
+      tensors: [{ name: "v", dimensions: [8], type: 24, offset: 0 }],
+      dataBytes: 8,
+    });
+    await Deno.mkdir(`${root}/from/org/see`, { recursive: true });
+    await Deno.mkdir(`${root}/models`);
+    await Deno.writeFile(`${root}/from/org/see/see-Q4_0.gguf`, buildModel());
+    await Deno.writeFile(`${root}/from/org/see/mmproj-F16.gguf`, vision);
+    await Deno.writeFile(`${root}/models/mmproj-alone.gguf`, vision);
+    const files = createDenoFiles(() => "test");
+    const log = new QuietLog();
+    const modelsDir = `${root}/models`;
+    await using store = createModelStore({
+      files,
+      clock: new ManualClock(),
+      log,
+      modelsDir,
+      manifestsDir: `${root}/manifests`,
+    });
+    const places = [
+      { program: "LM Studio", folder: `${root}/from` },
+      { program: "Ollama", folder: `${root}/none` },
+    ];
+    const imports = createImports({ files, log, store, modelsDir, places });
+    const outcome = await imports.importFound(FOREVER);
+    assert.deepEqual(outcome, {
+      imported: [{ model: "see-Q4_0", shared: true }],
+      skipped: [],
+      programs: ["LM Studio"],
+    });
+    const folder = `${root}/models/imported/see-Q4_0`;
+    const names = (await files.list(folder)).map(({ name }) => name);
+    assert.deepEqual(names, ["mmproj-F16.gguf", "see-Q4_0.gguf"]);
+    assert.deepEqual(store.list().map(({ name }) => name), ["see-Q4_0"]);
+    assert.deepEqual(store.invalid().map(({ name }) => name), [
+      "mmproj-alone",
+    ]);
+    await store.remove("see-Q4_0");
+    assert.deepEqual(await files.list(folder), []);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
 });
 
 Deno.test("an import is refused where the folder is none, and writes through no link", async () => {

@@ -1,11 +1,13 @@
 import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
 import { FileError, type Files } from "../../platform/mod.ts";
-import { groupModelFiles } from "../model_files.ts";
+import { baseOf, groupModelFiles } from "../model_files.ts";
 
 const DEEPEST = 10;
 const MOST_ENTRIES = 100_000;
 const LONGEST_MANIFEST_BYTES = 1024 * 1024;
 const WEIGHTS = "application/vnd.ollama.image.model";
+const PROJECTOR = "application/vnd.ollama.image.projector";
+const VISION = /mmproj/i;
 const DIGEST = /^sha256[:-]([0-9a-f]{64})$/;
 const PUBLIC = /^(?:registry\.ollama\.ai|hf\.co|huggingface\.co)$/;
 
@@ -13,7 +15,15 @@ const PUBLIC = /^(?:registry\.ollama\.ai|hf\.co|huggingface\.co)$/;
 export interface FoundModel {
   readonly name: string;
   /** Absolute paths, first part first, and the names they are to have. */
-  readonly files: readonly { readonly path: string; readonly name: string }[];
+  readonly files: readonly FoundFile[];
+  /** The vision part that goes with it, or null. */
+  readonly projector: FoundFile | null;
+}
+
+/** A file of a model: its absolute path, and the name it is to have. */
+export interface FoundFile {
+  readonly path: string;
+  readonly name: string;
 }
 
 /**
@@ -51,15 +61,30 @@ export async function findModels(
     modifiedMs: null,
     identity: null,
   })));
-  return grouped.flatMap((one): FoundModel[] =>
-    one.kind === "incomplete" ? [] : [{
+  const placed = (path: string): FoundFile => ({
+    path: `${folder}/${path}`,
+    name: baseOf(path),
+  });
+  const parts = paths.filter((path) => VISION.test(baseOf(path)));
+  const found = grouped.flatMap((one): FoundModel[] => {
+    if (one.kind === "incomplete") return [];
+    const [first] = one.files;
+    const beside = VISION.test(baseOf(first.path)) ? undefined : parts.find(
+      (path) =>
+        folderOf(path) !== "" && folderOf(path) === folderOf(first.path),
+    );
+    return [{
       name: one.name,
-      files: one.files.map(({ path }) => ({
-        path: `${folder}/${path}`,
-        name: path.slice(path.lastIndexOf("/") + 1),
-      })),
-    }]
-  );
+      files: one.files.map(({ path }) => placed(path)),
+      projector: beside === undefined ? null : placed(beside),
+    }];
+  });
+  const along = new Set(found.map(({ projector }) => projector?.path));
+  return found.filter(({ files: [first] }) => !along.has(first?.path));
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 async function findOllama(
@@ -70,15 +95,19 @@ async function findOllama(
   const found: FoundModel[] = [];
   const root = `${folder}/manifests`;
   for (const path of await walk(files, root, signal)) {
-    const digest = await weightsOf(files, `${root}/${path}`);
-    if (digest === null) continue;
+    const layers = await layersOf(files, `${root}/${path}`);
+    const weights = digestOf(layers, WEIGHTS);
+    if (weights === null) continue;
     const name = nameOf(path.split("/"));
+    const blob = (digest: string, name: string): FoundFile => ({
+      path: `${folder}/blobs/sha256-${digest}`,
+      name: `${name}.gguf`,
+    });
+    const vision = digestOf(layers, PROJECTOR);
     found.push({
       name,
-      files: [{
-        path: `${folder}/blobs/sha256-${digest}`,
-        name: `${name}.gguf`,
-      }],
+      files: [blob(weights, name)],
+      projector: vision === null ? null : blob(vision, `mmproj-${name}`),
     });
   }
   return found;
@@ -95,21 +124,30 @@ function nameOf(steps: readonly string[]): string {
   ].filter((one) => one !== undefined).join("-");
 }
 
-async function weightsOf(files: Files, path: string): Promise<string | null> {
+async function layersOf(
+  files: Files,
+  path: string,
+): Promise<readonly JsonValue[]> {
   const { sizeBytes } = await files.stat(path);
-  if (sizeBytes > LONGEST_MANIFEST_BYTES) return null;
+  if (sizeBytes > LONGEST_MANIFEST_BYTES) return [];
   let manifest: JsonValue;
   try {
     manifest = JSON.parse(await files.readText(path));
   } catch (error) {
     // Some other file of that program.
-    if (error instanceof SyntaxError) return null;
+    if (error instanceof SyntaxError) return [];
     throw error;
   }
   const layers = isJsonObject(manifest) ? manifest["layers"] : undefined;
-  if (!Array.isArray(layers)) return null;
+  return Array.isArray(layers) ? layers : [];
+}
+
+function digestOf(
+  layers: readonly JsonValue[],
+  mediaType: string,
+): string | null {
   for (const layer of layers) {
-    if (!isJsonObject(layer) || layer["mediaType"] !== WEIGHTS) continue;
+    if (!isJsonObject(layer) || layer["mediaType"] !== mediaType) continue;
     return DIGEST.exec(String(layer["digest"]))?.[1] ?? null;
   }
   return null;

@@ -10,6 +10,7 @@ import type { ModelStore } from "../model_store.ts";
 import { isSafeName } from "../safe_name.ts";
 import { storageFault } from "../storage_fault.ts";
 import { findModels, type FoundModel } from "./find_models.ts";
+import type { UsualPlace } from "./usual_places.ts";
 
 const FOLDER = "imported";
 const FOLDER_MODE = 0o755;
@@ -20,6 +21,8 @@ export interface ImportsOptions {
   readonly log: Log;
   readonly store: Pick<ModelStore, "list" | "refresh">;
   readonly modelsDir: string;
+  /** Where other programs usually keep models. */
+  readonly places?: readonly UsualPlace[];
 }
 
 /**
@@ -29,38 +32,93 @@ export interface ImportsOptions {
  * @param options What it needs.
  */
 export function createImports(options: ImportsOptions): ModelImports {
-  const { files, log, modelsDir, store } = options;
-  return {
-    async importFolder(folder, signal) {
-      checkFolder(folder, modelsDir);
-      const imported: { model: string; shared: boolean }[] = [];
-      const skipped: { model: string; reason: string }[] = [];
-      try {
-        const found = await findModels(files, folder, signal);
-        const target = await makeTarget(files, modelsDir);
-        const taken = new Set(store.list().map(({ name }) => name));
-        for (const model of found) {
-          signal.throwIfAborted();
-          const reason = taken.has(model.name)
-            ? "A model of that name lies here already"
-            : await whyNot(files, model);
-          if (reason !== null) {
-            skipped.push({ model: model.name, reason });
-            continue;
-          }
-          taken.add(model.name);
-          const shared = await take(files, model, target);
-          imported.push({ model: model.name, shared });
-          log.info("Imported a model", { model: model.name, shared });
+  return new FolderImports(options);
+}
+
+interface Taken {
+  readonly imported: { model: string; shared: boolean }[];
+  readonly skipped: { model: string; reason: string }[];
+}
+
+class FolderImports implements ModelImports {
+  readonly #options: ImportsOptions;
+
+  constructor(options: ImportsOptions) {
+    this.#options = options;
+  }
+
+  async importFolder(
+    folder: string,
+    signal: AbortSignal,
+  ): Promise<ImportOutcome> {
+    const { files, modelsDir, store } = this.#options;
+    checkFolder(folder, modelsDir);
+    const taken: Taken = { imported: [], skipped: [] };
+    try {
+      const found = await findModels(files, folder, signal);
+      await this.#take(found, taken, signal);
+    } catch (error) {
+      throw storageFault(error, "import the folder");
+    } finally {
+      await store.refresh();
+    }
+    return taken;
+  }
+
+  async importFound(signal: AbortSignal): Promise<ImportOutcome> {
+    const { files, modelsDir, places = [], store } = this.#options;
+    const taken: Taken = { imported: [], skipped: [] };
+    const programs = new Set<string>();
+    try {
+      for (const { folder, program } of places) {
+        if (`${folder}/`.startsWith(`${modelsDir}/`)) continue;
+        let found: readonly FoundModel[];
+        try {
+          found = await findModels(files, folder, signal);
+        } catch (error) {
+          if (!(error instanceof FileError)) throw error;
+          if (error.problem === "missing") continue;
+          const reason = "This user may not read the folder";
+          taken.skipped.push({ model: `what ${program} keeps`, reason });
+          continue;
         }
-      } catch (error) {
-        throw storageFault(error, "import the folder");
-      } finally {
-        await store.refresh();
+        programs.add(program);
+        await this.#take(found, taken, signal);
       }
-      return { imported, skipped } satisfies ImportOutcome;
-    },
-  };
+    } catch (error) {
+      throw storageFault(error, "import models");
+    } finally {
+      await store.refresh();
+    }
+    return { ...taken, programs: [...programs] };
+  }
+
+  async #take(
+    found: readonly FoundModel[],
+    { imported, skipped }: Taken,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { files, log, modelsDir, store } = this.#options;
+    const target = await makeTarget(files, modelsDir);
+    const names = new Set([
+      ...store.list().map(({ name }) => name),
+      ...imported.map(({ model }) => model),
+    ]);
+    for (const model of found) {
+      signal.throwIfAborted();
+      const reason = names.has(model.name)
+        ? "A model of that name lies here already"
+        : await whyNot(files, model);
+      if (reason !== null) {
+        skipped.push({ model: model.name, reason });
+        continue;
+      }
+      names.add(model.name);
+      const shared = await take(files, model, target);
+      imported.push({ model: model.name, shared });
+      log.info("Imported a model", { model: model.name, shared });
+    }
+  }
 }
 
 function checkFolder(folder: string, modelsDir: string): void {
@@ -92,6 +150,9 @@ async function whyNot(
   files: Files,
   model: FoundModel,
 ): Promise<string | null> {
+  if (model.projector !== null && !isSafeName(model.projector.name)) {
+    return "The name of its vision part is unsafe here";
+  }
   for (const { name, path } of model.files) {
     if (!isSafeName(name)) return "Its name is unsafe here";
     try {
@@ -116,11 +177,15 @@ async function take(
   model: FoundModel,
   target: string,
 ): Promise<boolean> {
+  // A folder of their own tells which model a vision part belongs to.
+  const folder = model.projector === null ? target : `${target}/${model.name}`;
+  if (folder !== target) await files.makeFolder(folder, FOLDER_MODE);
+  const vision = model.projector === null ? [] : [model.projector];
   const placed: string[] = [];
   let shared = true;
   try {
-    for (const { name, path } of model.files.toReversed()) {
-      const to = `${target}/${name}`;
+    for (const { name, path } of [...model.files, ...vision].toReversed()) {
+      const to = `${folder}/${name}`;
       if (await files.link(path, to) === "copied") shared = false;
       placed.push(to);
     }
