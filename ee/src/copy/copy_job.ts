@@ -6,6 +6,7 @@ import type {
   ModelShelf,
 } from "@covey/core/domain";
 import type { Clock, Entropy, Files } from "@covey/core/platform";
+import { keyHashOfCertificate } from "../identity/key_hash.ts";
 import type { LinkCredentials } from "../link/dial.ts";
 import type { MemberChannel } from "../link/member_channel.ts";
 import type { Chunk } from "./chunk_plan.ts";
@@ -23,6 +24,8 @@ import { PartStore } from "./part_store.ts";
 
 /** How often members are asked what they have by now. */
 const LOOK_EVERY_MS = 500;
+/** Among members that gather the same model: what one has got is wanted by the others. */
+const LOOK_AT_GATHERERS_MS = 200;
 /** A copy to which nothing comes for so long is given up; what came stays. */
 const STALL_MS = 10 * 60_000;
 
@@ -258,9 +261,10 @@ export class CopyJob {
   }
 
   async #gatherAll(parts: PartStore, signal: AbortSignal): Promise<void> {
-    const { clock, entropy, log } = this.#means;
+    const { clock, credentials, entropy, log } = this.#means;
     const { model } = this.ask;
     const gather = new Gather({
+      self: keyHashOfCertificate(credentials.certificatePem),
       chunks: parts.chunks,
       held: parts.held,
       clock,
@@ -349,7 +353,13 @@ export class CopyJob {
           this.#state = "copying";
           this.#message = null;
         } else this.#wait("No member that has it answers");
-        await clock.sleep(LOOK_EVERY_MS, signal);
+        const gatherers = [...sources.values()].filter(({ gatherer }) =>
+          gatherer !== null
+        );
+        const waitMs = gatherers.length > 0
+          ? LOOK_AT_GATHERERS_MS
+          : LOOK_EVERY_MS;
+        await clock.sleep(waitMs, signal);
       }
     } finally {
       for (const source of sources.values()) source[Symbol.dispose]();

@@ -2,14 +2,15 @@ import { createHash } from "node:crypto";
 import type { Clock } from "@covey/core/platform";
 import type { ChunkMap } from "./chunk_map.ts";
 import type { Chunk } from "./chunk_plan.ts";
+import { chooseChunk, type KnownSource } from "./choose_chunk.ts";
 import { CopyError, NotHeldError } from "./copy_error.ts";
 
-/** Chunks that may come from one member at once: while one is checked, the next flows. */
+/** Chunks that may come from a member at once: while one ends and the next is asked for, another flows. */
 const LANES = 2;
+/** From one alone: a link has to be full with one of them at rest. */
+const LANES_OF_FIRST = 3;
 /** Chunks that do not match, after which a member is no source any more. */
 const MOST_BAD = 3;
-/** Missing chunks among which the rarest is looked for. */
-const MOST_WEIGHED = 64;
 const FIRST_REST_MS = 250;
 const LONGEST_REST_MS = 5000;
 
@@ -19,6 +20,8 @@ export interface ChunkSource {
   readonly name: string;
   /** Whether it says that it has a chunk. */
   has(chunk: Chunk): boolean;
+  /** Its key where it gathers the model itself; null, or absent, where it has all. */
+  readonly gatherer?: string | null;
   /**
    * Fetch a chunk.
    *
@@ -44,6 +47,8 @@ export interface GatherOptions {
   /** What is here already; each chunk is added once it is written. */
   readonly held: ChunkMap;
   readonly clock: Clock;
+  /** This member's key, by which gatherers of one model share the work; absent for alone. */
+  readonly self?: string | undefined;
   /** A number in [0, 1): relays have other chunks to give when no two fetch in one order. */
   draw(): number;
   /** Awaited before each chunk: the way to hold the work back. */
@@ -110,8 +115,9 @@ export class Gather {
       lanes: [],
       failed: new Set(),
     };
+    const lanes = this.#seats.size === 0 ? LANES_OF_FIRST : LANES;
     this.#seats.set(source.name, seat);
-    for (let lane = 0; lane < LANES; lane++) {
+    for (let lane = 0; lane < lanes; lane++) {
       seat.lanes.push(this.#work(seat, lane));
     }
   }
@@ -232,36 +238,17 @@ export class Gather {
     );
   }
 
-  /** The missing chunk that fewest sources have; among equals, any. */
   #pick(seat: Seat): Chunk | undefined {
-    const { draw } = this.#options;
+    const { draw, self } = this.#options;
     const others = [...this.#seats.values()].filter((one) => one !== seat);
-    const start = Math.floor(draw() * this.#missing.length);
-    let best: Chunk | undefined;
-    let fewest = Infinity;
-    let weighed = 0;
-    for (
-      let at = 0;
-      at < this.#missing.length && weighed < MOST_WEIGHED;
-      at++
-    ) {
-      const chunk = this.#missing[(start + at) % this.#missing.length];
-      if (
-        chunk === undefined || this.#inFlight.has(chunk.index) ||
-        !seat.source.has(chunk)
-      ) continue;
-      weighed++;
-      const holders = others.filter(({ source }) => source.has(chunk));
-      if (
-        holders.length >= fewest ||
-        (seat.failed.has(chunk.index) &&
-          holders.some(({ failed }) => !failed.has(chunk.index)))
-      ) continue;
-      best = chunk;
-      fewest = holders.length;
-      if (fewest === 0) break;
-    }
-    return best;
+    return chooseChunk({
+      missing: this.#missing,
+      start: Math.floor(draw() * this.#missing.length),
+      isComing: ({ index }) => this.#inFlight.has(index),
+      source: knownOf(seat),
+      others: others.map(knownOf),
+      self: self ?? null,
+    });
   }
 
   #ring(): void {
@@ -279,6 +266,14 @@ export class Gather {
       signal.removeEventListener("abort", onAbort);
     }
   }
+}
+
+function knownOf({ failed, source }: Seat): KnownSource {
+  return {
+    has: (chunk) => source.has(chunk),
+    gatherer: source.gatherer ?? null,
+    failed,
+  };
 }
 
 function restAfter(restMs: number): number {

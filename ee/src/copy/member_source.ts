@@ -35,6 +35,10 @@ export class MemberSource implements ChunkSource, Disposable {
     this.#held = held;
   }
 
+  get gatherer(): string | null {
+    return this.#held === null ? null : this.#options.channel.keyHash;
+  }
+
   has({ index }: Chunk): boolean {
     return this.#held?.has(index) ?? true;
   }

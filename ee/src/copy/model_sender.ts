@@ -12,7 +12,7 @@ import { parseModelPath } from "./model_path.ts";
 const MOST_SENDING = 32;
 
 /** Chunks' memory that is kept for the next ones. */
-const MOST_SPARE = 2;
+const MOST_SPARE = 4;
 
 /**
  * Bytes given to a connection at once. Of a write of megabytes the runtime moves

@@ -192,8 +192,8 @@ Deno.test("a copy outlives the end of its source and fetches nothing twice that 
   await two.node.log.until("A model was copied");
   const path = two.shelf.list()[0]?.path ?? "";
   assert.deepEqual(await two.node.files.readBytes(path), bytes);
-  // What was read and not given, and what was on its way in the other lane.
-  assert.ok(readsAfter <= 5, `${readsAfter}`);
+  // What was read and not given, and what was on its way in the other lanes.
+  assert.ok(readsAfter <= 6, `${readsAfter}`);
 });
 
 Deno.test("a paused copy keeps its bytes over a restart, and goes on without them when it is resumed", async () => {
@@ -243,8 +243,8 @@ Deno.test("a paused copy keeps its bytes over a restart, and goes on without the
   await again.node.log.until("A model was copied");
   const path = again.shelf.list()[0]?.path ?? "";
   assert.deepEqual(await files.readBytes(path), bytes);
-  // Two lanes: of three that were read, one may have been on its way.
-  assert.ok(read.length <= 4, `${read}`);
+  // Three lanes: of three that were read, two may have been on their way.
+  assert.ok(read.length <= 5, `${read}`);
 });
 
 Deno.test("a source whose disk gives other bytes withdraws its copy, and the receiver accepts none of it", async () => {

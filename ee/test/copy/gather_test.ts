@@ -144,8 +144,8 @@ Deno.test("gathering takes nothing that does not match, and gets all where a goo
         assert.ok(writes() >= count);
         assert.ok(!blamed.includes("good"));
         for (const name of new Set(blamed)) {
-          // The third ends it; one more may have been on its way in its other lane.
-          assert.ok(blamed.filter((other) => other === name).length <= 4);
+          // The third ends it; more may have been on their way in its other lanes.
+          assert.ok(blamed.filter((other) => other === name).length <= 5);
         }
       },
     ),
