@@ -17,6 +17,8 @@ import {
   parseNodeConfig,
 } from "./config/mod.ts";
 import type { ClusterCode } from "./cluster_slot.ts";
+import type { EnginePacks } from "./engines/packs/engine_packs.ts";
+import { packsFolder } from "./engines/packs/packs_folder.ts";
 import { createNode } from "./node.ts";
 import { API_CERTIFICATE_FILE } from "./domain/mod.ts";
 import { createLog } from "./observe/log.ts";
@@ -27,9 +29,9 @@ import {
   createSystemEntropy,
   explainDenial,
   FileError,
+  type Files,
   noProxyFor,
   type Platform,
-  type Files,
 } from "./platform/mod.ts";
 
 /** What a composition root outside the core adds. */
@@ -69,7 +71,10 @@ export async function runCovey(
     files: createDenoFiles(() => entropy.uuid().slice(0, 8)),
     processes: createDenoProcesses(selfCommand(mainModule)),
   };
-  const own = [serveCommand(serveEdge(platform, extras)), engineCommand()];
+  const own = [
+    serveCommand(serveEdge(platform, extras)),
+    engineCommand(platform),
+  ];
   // A node that serves has no use for the other commands, nor memory for them.
   const commands = own.some(({ name }) => name === Deno.args[0])
     ? own
@@ -192,25 +197,46 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
   };
 }
 
-/** The child that computes: the same program, told to be an engine. */
-function engineCommand(): Command {
+/** The command of GPU libraries, under whose name the program is also the child that computes. */
+function engineCommand({ files }: Platform): Command {
   return {
     name: "engine",
-    summary: "Run one model for the node that started this process",
-    usage: "--model FILE --socket FILE …",
-    hidden: true,
-    async run(args) {
-      const { runEngineHost } = await import("./engines/embedded/host/main.ts");
-      // Its parent is gone or wants it gone: work under way ends with the process.
-      Deno.exit(
-        await runEngineHost(args, {
-          stdin: Deno.stdin.readable,
-          stdout: Deno.stdout.writable,
-          stderr: Deno.stderr.writable,
-        }),
-      );
+    summary: "List, add and remove GPU libraries for llama.cpp",
+    usage: "list | add NAME | remove NAME [--json]",
+    async run(args, context) {
+      const { engineCommand } = await import("./cli/engine.ts");
+      return await engineCommand(
+        (dataDir) => openPacks(files, dataDir),
+        runEngine,
+      ).run(args, context);
     },
   };
+}
+
+async function runEngine(args: readonly string[]): Promise<number> {
+  const { runEngineHost } = await import("./engines/embedded/host/main.ts");
+  // Its parent is gone or wants it gone: work under way ends with the process.
+  Deno.exit(
+    await runEngineHost(args, {
+      stdin: Deno.stdin.readable,
+      stdout: Deno.stdout.writable,
+      stderr: Deno.stderr.writable,
+    }),
+  );
+}
+
+async function openPacks(files: Files, dataDir: string): Promise<EnginePacks> {
+  const { EnginePacks } = await import("./engines/packs/engine_packs.ts");
+  const registry = Deno.env.get("NPM_CONFIG_REGISTRY") ??
+    "https://registry.npmjs.org";
+  return new EnginePacks({
+    files,
+    folder: packsFolder(dataDir),
+    os: Deno.build.os,
+    arch: Deno.build.arch,
+    registry: registry.replace(/\/+$/, ""),
+    fetch: (url, signal) => fetch(url, { signal }),
+  });
 }
 
 /** Read what the operator said; without flags, for a command that serves nothing itself. */
@@ -302,7 +328,8 @@ async function asked(): Promise<Disposable> {
       came.resolve();
     };
     Deno.addSignalListener(signal, come);
-  }
+    return { signal, come };
+  });
   await came.promise;
   return {
     [Symbol.dispose]() {
@@ -337,8 +364,7 @@ function showStatus(text: string): void {
   const bytes = new TextEncoder().encode(line);
   for (let at = 0; at < bytes.length;) {
     at += Deno.stderr.writeSync(bytes.subarray(at));
-    return { signal, come };
-  });
+  }
 }
 
 function writeLine(

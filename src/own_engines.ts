@@ -6,6 +6,7 @@ import {
   type EmbeddedEngine,
 } from "./engines/embedded/embedded_engine.ts";
 import { createOwnFetch } from "./engines/http_client.ts";
+import { packsFolder } from "./engines/packs/packs_folder.ts";
 import { createProviderEngine } from "./engines/provider/providers.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
 import {
@@ -89,6 +90,7 @@ function openEmbedded(options: OwnEngineOptions): EmbeddedEngine {
     keepAliveMs: config.keepAliveMs,
     pinned: config.pinned,
     gpu: "auto",
+    packsDir: packsFolder(config.dataDir),
     env: options.engineEnv,
     runtimeDir: `${config.dataDir}/run`,
     temporaryDir: options.temporaryDir,

@@ -25,6 +25,8 @@ export interface EmbeddedEngineOptions {
   readonly keepAliveMs: number;
   /** Whether a GPU is used where there is one. */
   readonly gpu: "auto" | "off";
+  /** Where GPU libraries lie that were added; absent where none can be. */
+  readonly packsDir?: string;
   /** Everything an engine process may know of the environment: PATH, HOME and their like. */
   readonly env: Readonly<Record<string, string>>;
   /** Where the folder for sockets is made, if the path is short enough for one. */

@@ -216,7 +216,8 @@ export class LoadedModels implements AsyncDisposable {
     wished: number,
     signal: AbortSignal,
   ): Promise<Launch<EngineChannel>> {
-    const { entropy, env, files, gpu, processes, slots } = this.#options;
+    const { entropy, env, files, gpu, packsDir, processes, slots } =
+      this.#options;
     const { createClient = createUnixHttpClient } = this.#options;
     const threads = await this.#countThreads();
     const folder = await this.#socketFolder();
@@ -232,6 +233,7 @@ export class LoadedModels implements AsyncDisposable {
       slots,
       threads,
       gpu,
+      ...packsDir === undefined ? {} : { packs: packsDir },
     };
     return {
       token,

@@ -9,6 +9,7 @@ import type {
 } from "node-llama-cpp";
 import { findCallForm, type FoundForm } from "./call_form.ts";
 import { ChatTemplate } from "./chat_template.ts";
+import { resolvePacks } from "../../packs/resolve_packs.ts";
 import type { HostOptions } from "./options.ts";
 
 /** A model in memory with what its answers are made of. */
@@ -148,6 +149,9 @@ async function load(
   options: HostOptions,
   listener: LoadListener,
 ): Promise<LoadedModel> {
+  if (options.packsDir !== undefined && options.gpu === "auto") {
+    resolvePacks(options.packsDir);
+  }
   const { getLlama, LlamaLogLevel } = await import("node-llama-cpp");
   const llama = await getLlama({
     gpu: options.gpu === "auto" ? "auto" : false,
@@ -163,6 +167,14 @@ async function load(
     modelPath: options.modelPath,
     onLoadProgress: (part) => listener.progress(part),
   });
+  if (llama.gpu !== false) {
+    const devices = await llama.getGpuDeviceNames();
+    listener.log(
+      `${model.gpuLayers} layers compute on ${llama.gpu}: ${
+        devices.join(", ") || "no device"
+      }`,
+    );
+  }
   const contextLength = Math.min(
     options.contextPerSlot,
     model.trainContextSize,

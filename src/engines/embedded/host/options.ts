@@ -15,11 +15,13 @@ export interface HostOptions {
   readonly threads: number;
   /** Whether a GPU is used where there is one. */
   readonly gpu: "auto" | "off";
+  /** Where GPU libraries lie that were added to this machine. */
+  readonly packsDir?: string;
 }
 
 /** How an engine process is called. */
 export const HOST_USAGE =
-  "Usage: engine --model PATH --socket PATH --mode chat|embedding|rerank --context TOKENS --slots N --threads N --gpu auto|off";
+  "Usage: engine --model PATH --socket PATH --mode chat|embedding|rerank --context TOKENS --slots N --threads N --gpu auto|off [--packs DIR]";
 
 const MAX_CONTEXT = 16_777_216;
 const MAX_SLOTS = 256;
@@ -36,7 +38,7 @@ export function parseHostOptions(
 ): HostOptions | string {
   const found = readFlags(args);
   if (typeof found === "string") return found;
-  const { model, socket, mode, gpu } = found;
+  const { model, socket, mode, gpu, packs } = found;
   if (model === undefined) return missing("--model");
   if (socket === undefined) return missing("--socket");
   if (mode !== "chat" && mode !== "embedding" && mode !== "rerank") {
@@ -65,6 +67,7 @@ export function parseHostOptions(
     slots,
     threads,
     gpu,
+    ...packs === undefined ? {} : { packsDir: packs },
   };
 }
 
@@ -83,6 +86,7 @@ function readFlags(
         slots: flag,
         threads: flag,
         gpu: flag,
+        packs: flag,
       },
     }).values;
   } catch (problem) {
