@@ -25,7 +25,7 @@ export type Outcome =
   | { readonly kind: "failed"; readonly why: string };
 
 const BOUND_MS = 60_000;
-const STOP_BOUND_MS = 3_000;
+const STOP_BOUND_MS = 8_000;
 
 /**
  * Let one client do everything against one target.
