@@ -104,6 +104,22 @@ export class LanHost {
   }
 
   /**
+   * Shape this host's link, each way.
+   *
+   * @param rate As `tc` has it, for example "1gbit".
+   */
+  async shape(rate: string): Promise<void> {
+    const shaper = ["tbf", "rate", rate, "burst", "256k", "latency", "50ms"];
+    const onSwitch = ["ip", "netns", "exec", this.switchNamespace];
+    const port = `p${this.number}`;
+    const add = (
+      device: string,
+    ) => ["tc", "qdisc", "replace", "dev", device, "root", ...shaper];
+    await this.run(...add("e0"));
+    await runProgram([...onSwitch, ...add(port)]);
+  }
+
+  /**
    * Put a delay line between this host and the switch.
    *
    * @param delayMs One way.
