@@ -44,7 +44,9 @@ export class LengthShape {
     const log = Math.log(ratio);
     if (!Number.isFinite(log)) return;
     const step = Math.min(Math.max(log, -CLIP), CLIP);
-    const { octave, share } = positionOf(tokens);
+    const position = octavesOf(tokens);
+    const octave = Math.floor(position);
+    const share = position - octave;
     this.#move(octave, 1 - share, step);
     this.#move(octave + 1, share, step);
     this.#factors = Array.from(
@@ -84,23 +86,16 @@ export function lengthFactor(
   tokens: number,
 ): number {
   if (factors === undefined || factors.length === 0) return 1;
-  const { octave, share } = positionOf(tokens);
+  const position = octavesOf(tokens);
+  const octave = Math.floor(position);
   const last = factors.length - 1;
   const low = factors[Math.min(octave, last)] ?? 1;
   const high = factors[Math.min(octave + 1, last)] ?? 1;
-  return low + share * (high - low);
+  return low + (position - octave) * (high - low);
 }
 
-function positionOf(tokens: number): {
-  readonly octave: number;
-  readonly share: number;
-} {
-  const at = Math.min(
-    Math.max(Math.log2(Math.max(1, tokens)), 0),
-    MOST_OCTAVES - 1,
-  );
-  const octave = Math.floor(at);
-  return { octave, share: at - octave };
+function octavesOf(tokens: number): number {
+  return Math.min(Math.log2(Math.max(1, tokens)), MOST_OCTAVES - 1);
 }
 
 /**
