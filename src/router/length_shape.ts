@@ -95,7 +95,7 @@ export function lengthFactor(
 }
 
 function octavesOf(tokens: number): number {
-  return Math.min(Math.log2(Math.max(1, tokens)), MOST_OCTAVES - 1);
+  return tokens > 1 ? Math.min(Math.log2(tokens), MOST_OCTAVES - 1) : 0;
 }
 
 /**
