@@ -1,7 +1,7 @@
 /**
  * Makes recorded placements again and says where the choice would differ now.
- * Reads decision records as JSON lines (`covey explain ID --json`), from files
- * or standard input.
+ * Reads decision records as JSON lines (`GET /covey/decisions?limit=1000`, or
+ * `covey explain ID --json`), from files or standard input.
  *
  * Run: deno task replay [--json] FILE…
  *

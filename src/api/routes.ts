@@ -102,6 +102,7 @@ export function createRoutes(
     ...createModelRoutes(options),
     ...createPullRoutes(options),
     ...createImportRoutes(options),
+    get("/covey/decisions", "read", status.decisions),
     get("/covey/decisions/{id}", "read", status.decision),
     get("/", "read", status.root),
   ];

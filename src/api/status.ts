@@ -1,4 +1,4 @@
-import { Fault, parseDecisionId } from "../domain/mod.ts";
+import { type DecisionRecord, Fault, parseDecisionId } from "../domain/mod.ts";
 import { modelPage, modelRow } from "./anthropic/models.ts";
 import type { ApiOptions, Call, Handler } from "./context.ts";
 import { listingsFor } from "./model_reach.ts";
@@ -17,6 +17,7 @@ export function createStatusHandlers(options: ApiOptions): {
   readonly metrics: Handler;
   readonly members: Handler;
   readonly decision: Handler;
+  readonly decisions: Handler;
   readonly models: Handler;
   readonly model: Handler;
 } {
@@ -78,6 +79,20 @@ export function createStatusHandlers(options: ApiOptions): {
       }
       return json(record);
     },
+    decisions: ({ request }) => {
+      const said = new URL(request.url).searchParams.get("limit");
+      const limit = said === null ? DECISIONS_UNLESS_SAID : Number(said);
+      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_DECISIONS) {
+        throw new Fault(
+          "invalid_request",
+          `limit is "${
+            (said ?? "").slice(0, 100)
+          }"; give a whole number from 1 to ${MOST_DECISIONS}`,
+          { param: "limit" },
+        );
+      }
+      return lines(options.router.latestDecisions(limit));
+    },
     // Both dialects have this path; Anthropic's clients say which they speak.
     models: (call) => {
       const models = inReach(call);
@@ -94,6 +109,29 @@ export function createStatusHandlers(options: ApiOptions): {
       return json(write(found, startedSeconds));
     },
   };
+}
+
+const DECISIONS_UNLESS_SAID = 100;
+/** As many as the log keeps. */
+const MOST_DECISIONS = 1000;
+
+/** One JSON object a line, written as the reader takes them: a thousand together may be 30 MB. */
+function lines(records: readonly DecisionRecord[]): Response {
+  const encoder = new TextEncoder();
+  let next = 0;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      const record = records[next++];
+      if (record === undefined) controller.close();
+      else controller.enqueue(encoder.encode(`${JSON.stringify(record)}\n`));
+    },
+  });
+  return new Response(body, {
+    headers: {
+      "content-type": "application/x-ndjson",
+      "cache-control": "no-store",
+    },
+  });
 }
 
 function speaksAnthropic({ request }: Call): boolean {

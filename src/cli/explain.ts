@@ -78,7 +78,9 @@ function headOf(decision: DecisionReply): string[] {
   ].map(escapeUnprintable);
 }
 
-function candidatesOf({ candidates, chosen }: DecisionReply): string {
+function candidatesOf(
+  { candidates, chosen, unlisted = 0 }: DecisionReply,
+): string {
   if (candidates.length === 0) return "No candidate offers that model";
   const titles = [
     "",
@@ -117,7 +119,10 @@ function candidatesOf({ candidates, chosen }: DecisionReply): string {
       one.reason,
     ].map(escapeUnprintable);
   });
-  return formatTable([titles, ...rows], [4, 5, 6, 7, 8, 9, 10, 11]);
+  const table = formatTable([titles, ...rows], [4, 5, 6, 7, 8, 9, 10, 11]);
+  return unlisted === 0
+    ? table
+    : `${table}\n${unlisted} more were weighed; these are the best`;
 }
 
 function attemptsOf(decision: DecisionReply): string[] {

@@ -67,6 +67,8 @@ export interface DecisionReply {
       readonly hopMs: number | null;
     };
   }[];
+  /** Candidates that were weighed beyond those; absent for none. */
+  readonly unlisted?: number | undefined;
   readonly attempts: readonly {
     readonly id: string;
     readonly node: string;
@@ -189,6 +191,7 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
         hopMs: number,
       }),
     })),
+    unlisted: z.number().optional(),
     attempts: z.array(place.extend({
       id: z.string(),
       startedAtMs: number,

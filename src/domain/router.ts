@@ -188,4 +188,10 @@ export interface Router {
   isDraining(): boolean;
   /** A decision that is still in the bounded log, newest state. */
   decision(id: DecisionId): DecisionRecord | undefined;
+  /**
+   * The latest decisions in the bounded log, newest first.
+   *
+   * @param limit How many at most.
+   */
+  latestDecisions(limit: number): readonly DecisionRecord[];
 }

@@ -39,6 +39,16 @@ export class DecisionLog {
     return this.#records.get(id);
   }
 
+  /**
+   * The latest ones as they stand, newest first.
+   *
+   * @param limit How many at most.
+   */
+  latest(limit: number): readonly DecisionRecord[] {
+    return limit <= 0 ? [] : [...this.#records.values()].slice(-limit)
+      .reverse();
+  }
+
   /** Note that an attempt began. */
   begin(id: DecisionId, attempt: AttemptRecord): void {
     this.#change(id, (record) => ({

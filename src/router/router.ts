@@ -387,6 +387,10 @@ class EngineRouter implements OwnedRouter {
     return this.#decisions.get(id);
   }
 
+  latestDecisions(limit: number): readonly DecisionRecord[] {
+    return this.#decisions.latest(limit);
+  }
+
   inFlight(): number {
     const { id } = this.#options.self;
     return this.#local.all().reduce(

@@ -212,6 +212,7 @@ Deno.test("the status routes tell how things stand", async () => {
     version: null,
     state: "member",
     role: "node",
+    tier: null,
     seat: null,
     note: null,
   });
@@ -233,6 +234,32 @@ Deno.test("the status routes tell how things stand", async () => {
   };
   router.decisions.set(record.id, record);
   assert.deepEqual(await json(`/covey/decisions/${record.id}`), record);
+  router.decisions.set("decision-9" as DecisionId, {
+    ...record,
+    id: "decision-9" as DecisionId,
+  });
+  const listed = async (query: string) => {
+    const response = await api.handle(
+      get(`/covey/decisions${query}`),
+      LOOPBACK,
+    );
+    assert.equal(
+      response.headers.get("content-type"),
+      "application/x-ndjson",
+    );
+    return (await response.text()).trimEnd().split("\n")
+      .map((line) => JSON.parse(line).id);
+  };
+  assert.deepEqual(await listed(""), ["decision-9", "decision-1"]);
+  assert.deepEqual(await listed("?limit=1"), ["decision-9"]);
+  for (const limit of ["0", "-1", "1001", "x", "1.5", ""]) {
+    const refused = await api.handle(
+      get(`/covey/decisions?limit=${limit}`),
+      LOOPBACK,
+    );
+    assert.equal(refused.status, 400, limit);
+    assert.match((await errorOf(refused)).message, /from 1 to 1000/);
+  }
   for (const id of ["decision-2", "x", "%20"]) {
     const none = await api.handle(get(`/covey/decisions/${id}`), LOOPBACK);
     assert.equal(none.status, 404);

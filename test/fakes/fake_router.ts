@@ -126,4 +126,8 @@ export class FakeRouter implements Router {
   decision(id: DecisionId): DecisionRecord | undefined {
     return this.decisions.get(id);
   }
+
+  latestDecisions(limit: number): readonly DecisionRecord[] {
+    return [...this.decisions.values()].slice(-limit).reverse();
+  }
 }

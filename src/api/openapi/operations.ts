@@ -119,6 +119,10 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /covey/models/{model}/unload": {
     summary: "Take a model out of memory: {node} for one member alone",
   },
+  "GET /covey/decisions": {
+    summary:
+      "List the latest decisions, newest first, one JSON object a line: ?limit=, 100 unless said",
+  },
   "GET /covey/decisions/{id}": { summary: "Explain where an answer came from" },
   "GET /openapi.json": { summary: "This description" },
   "GET /openapi": { summary: "This description, as a page" },
