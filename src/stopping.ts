@@ -9,6 +9,8 @@ export interface StoppingOptions {
     drain(draining: boolean): void;
     /** Requests of clients, and attempts of peers, that are not over. */
     inFlight(): number;
+    /** End what runs with a word about why. */
+    [Symbol.asyncDispose](): PromiseLike<void>;
   };
   /** Tell the peers at once. */
   readonly announce: () => void;
@@ -19,6 +21,8 @@ export interface StoppingOptions {
 /** Whoever asks for no answer, such as one who watches a pull, is waited for no longer. */
 const OTHERS_MS = 5_000;
 const LOOK_EVERY_MS = 50;
+/** For the last words of answers that are broken off. */
+const LAST_BYTES_MS = 500;
 
 /**
  * A node's last minutes: it takes no more work and says so, and what runs for
@@ -49,25 +53,33 @@ export class Stopping {
   }
 
   /**
-   * Wait until requests that still run have had their time.
+   * Wait until requests that still run have had their time. Answers that take
+   * longer are broken off, which their clients are told.
    *
    * @param signal Aborting it ends the wait.
    */
-  grace(signal: AbortSignal): Promise<void> {
-    return this.#until(
+  async grace(signal: AbortSignal): Promise<void> {
+    await this.#until(
       (sinceMs) => sinceMs >= OTHERS_MS && this.#isIdle(),
       signal,
     );
+    if (signal.aborted || this.#isIdle()) return;
+    await this.#breakOff();
+    await this.#options.clock.sleep(LAST_BYTES_MS, signal).catch(() => {});
   }
 
   /** Wait until nothing runs for anybody, or its time is up. */
   async idle(): Promise<void> {
     await this.#until(() => this.#isIdle(), new AbortController().signal);
-    const left = this.#options.router.inFlight();
-    if (left === 0) return;
-    this.#options.log.warn("Answers that did not end in time are broken off", {
-      running: left,
+    if (!this.#isIdle()) await this.#breakOff();
+  }
+
+  async #breakOff(): Promise<void> {
+    const { log, router } = this.#options;
+    log.warn("Answers that did not end in time are broken off", {
+      running: router.inFlight(),
     });
+    await router[Symbol.asyncDispose]();
   }
 
   #isIdle(): boolean {

@@ -10,6 +10,11 @@ function setUp(limitMs: number) {
     running: 1,
     drain: (draining: boolean) => void told.push(`drain ${draining}`),
     inFlight: () => router.running,
+    [Symbol.asyncDispose]() {
+      told.push("broken off");
+      router.running = 0;
+      return Promise.resolve();
+    },
   };
   const log = new QuietLog();
   const stopping = new Stopping({
@@ -50,6 +55,9 @@ Deno.test("Stopping gives answers until the limit, and other requests five secon
   other.stopping.begin();
   const limited = other.over(other.stopping.grace(never));
   await other.clock.advance(30_000);
+  assert.equal(other.told.at(-1), "broken off");
+  assert.equal(limited.over, false);
+  await other.clock.advance(500);
   assert.equal(limited.over, true);
 
   const idle = setUp(30_000);
@@ -63,7 +71,7 @@ Deno.test("Stopping gives answers until the limit, and other requests five secon
 });
 
 Deno.test("Stopping waits for peers' answers within the same limit, and says what it breaks off", async () => {
-  const { clock, log, over, router, stopping } = setUp(30_000);
+  const { clock, log, over, stopping } = setUp(30_000);
   stopping.begin();
   await clock.advance(20_000);
   const idle = over(stopping.idle());
@@ -72,7 +80,6 @@ Deno.test("Stopping waits for peers' answers within the same limit, and says wha
   await clock.advance(1_000);
   assert.equal(idle.over, true);
   assert.ok(log.lines.some(({ message }) => message.includes("broken off")));
-  router.running = 0;
   const again = over(stopping.idle());
   await clock.advance(0);
   assert.equal(again.over, true);

@@ -1,8 +1,9 @@
-import type {
-  JsonObject,
-  ModelListing,
-  PlacedOffer,
-  Residency,
+import {
+  type JsonObject,
+  type ModelListing,
+  neededMemory,
+  type PlacedOffer,
+  type Residency,
 } from "../../domain/mod.ts";
 import { findModel } from "../openai/models.ts";
 import { wrongField } from "../openai/request_fault.ts";
@@ -41,9 +42,11 @@ export function runningOf(
 ): JsonObject {
   return {
     models: offers.flatMap(({ nodeName, offer }) => {
-      const { contextLength, model, residency, root, sizeBytes, state } = offer;
+      const { contextLength, memory, model, residency, root, state } = offer;
       if (state.kind !== "warm" && state.kind !== "loading") return [];
-      const memoryBytes = residency?.memoryBytes ?? sizeBytes ?? undefined;
+      const reckoned = memory === undefined ? null : neededMemory(memory);
+      const memoryBytes = residency?.memoryBytes ?? reckoned ??
+        offer.sizeBytes ?? undefined;
       return [{
         ...tagOf({
           model,
