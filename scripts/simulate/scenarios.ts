@@ -16,6 +16,17 @@ const TRIO = [
 ];
 const SEED_PAIR = [node("m5", 1, first), node("m4", 0.85)];
 
+const TALKERS = [
+  node("left", 0.5, { ...first, prefixes: 16 }),
+  node("right", 0.5, { ...first, prefixes: 16 }),
+  node("third", 0.5, { prefixes: 16 }),
+];
+const TURNS = {
+  kind: "fixed",
+  promptTokens: 400,
+  outputTokens: 120,
+} as const;
+
 /** Every scenario, by the issue that a router's user would name it for. */
 export const SCENARIOS: readonly Scenario[] = [
   scenario("pair", "two equal machines, open loop at 0.8", PAIR),
@@ -63,11 +74,7 @@ export const SCENARIOS: readonly Scenario[] = [
   scenario(
     "conversations",
     "ten turns each, prefixes kept, slow prefill, 4 clients",
-    [
-      node("left", 0.5, { ...first, prefixes: 16 }),
-      node("right", 0.5, { ...first, prefixes: 16 }),
-      node("third", 0.5, { prefixes: 16 }),
-    ],
+    TALKERS,
     {
       arrivals: {
         kind: "conversations",
@@ -75,7 +82,21 @@ export const SCENARIOS: readonly Scenario[] = [
         turns: 10,
         pauseMs: 20_000,
       },
-      lengths: { kind: "fixed", promptTokens: 400, outputTokens: 120 },
+      lengths: TURNS,
+    },
+  ),
+  scenario(
+    "conversations_idle",
+    "the same with 2 clients that think for a minute: all are idle, as a rule",
+    TALKERS,
+    {
+      arrivals: {
+        kind: "conversations",
+        clients: 2,
+        turns: 10,
+        pauseMs: 60_000,
+      },
+      lengths: TURNS,
     },
   ),
   scenario(

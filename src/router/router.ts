@@ -172,12 +172,7 @@ class EngineRouter implements OwnedRouter {
       bell,
       corrections,
       names: new NameBook(),
-      metrics: new RouterMetrics(
-        metrics,
-        this.#queues,
-        () => this.inFlight(),
-        () => this.standing(),
-      ),
+      metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
       engines: () => this.#engines(),
     };
   }

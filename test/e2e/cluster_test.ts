@@ -91,6 +91,36 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "a conversation of ten turns stays with the member that has its history while both are idle (RTE-04)",
+  ignore: !HAS_CLUSTER,
+  async fn() {
+    await using stack = new AsyncDisposableStack();
+    const { anna, ben } = await startPair(stack, [SECRET, SECRET]);
+    await membersSeen([anna.url, ben.url], 2, 15_000);
+    const home = (await listMembers(anna.url)).find(({ self }) => !self)?.id;
+    // About half a second of prefill.
+    const system = "You are a helpful assistant. ".repeat(280);
+    const messages = [{ role: "system", content: system }];
+    for (let turn = 0; turn < 10; turn++) {
+      messages.push({ role: "user", content: `question ${turn}` });
+      const response = await fetch(`${anna.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          // Where nothing is cached the entry node would keep it.
+          ...(turn === 0 ? { "x-covey-source": "node:ben" } : {}),
+        },
+        body: JSON.stringify({ model: "sim-2b", messages, max_tokens: 8 }),
+      });
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get("x-covey-node"), home, `turn ${turn}`);
+      messages.push((await response.json()).choices[0].message);
+    }
+  },
+});
+
+Deno.test({
   name: "a killed member's work goes to the one that lives",
   ignore: !HAS_CLUSTER,
   async fn() {

@@ -88,6 +88,13 @@ Deno.test("place takes a throttled node's work away within 10 s and gives it bac
   assert(mean(25, 30) > 0.85 * usual, "it did not get it back");
 });
 
+Deno.test("conversations of ten turns keep their node at nine turns of ten where all are idle as a rule (RTE-04)", async () => {
+  const covey = await play("conversations_idle", COVEY, 400);
+  assert(covey.kept !== null && covey.kept >= 0.9, `${covey.kept} stay`);
+  const counting = await play("conversations_idle", LEAST_CONNECTIONS, 400);
+  assert(covey.ttftP50S < 0.7 * counting.ttftP50S);
+});
+
 Deno.test("place sends a node that fails at once far less than counting does", async () => {
   const covey = await play("fast_failing", COVEY, 800);
   const counting = await play("fast_failing", LEAST_CONNECTIONS, 800);

@@ -1,7 +1,6 @@
 import {
   type Availability,
   type Health,
-  type HealthState,
   type Hop,
   type Log,
   stepHealth,
@@ -34,8 +33,6 @@ export interface MonitorOptions {
   lastHeardMs(): number | null;
   /** A status came. */
   onStatus(status: StatusMessage): void;
-  /** Its health has changed. */
-  onHealth?(to: HealthState): void;
   /** It is held to be gone: what runs there has to end. */
   onOffline(): void;
 }
@@ -237,8 +234,7 @@ export class PeerMonitor implements AsyncDisposable {
     this.#health = next;
     if (next.state === "healthy") this.#met = true;
     if (next.state === before) return;
-    const { log, onHealth, onOffline } = this.#options;
-    onHealth?.(next.state);
+    const { log, onOffline } = this.#options;
     const fields = { member: this.name, from: before, to: next.state, why };
     if (next.state === "healthy") log.info("A member is healthy", fields);
     else log.warn("A member's health changed", fields);

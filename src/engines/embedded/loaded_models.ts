@@ -247,7 +247,6 @@ export class LoadedModels implements AsyncDisposable {
           ]),
         ],
         env,
-        ownGroup: true,
       },
       channel: {
         client,
