@@ -9,6 +9,7 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { chatPart } from "./copy/chat_part.ts";
 import type { Figure } from "./copy/figure.ts";
 import {
   shapedPairPart,
@@ -23,7 +24,8 @@ const { values } = parseArgs({
     "trio-megabytes": { type: "string", default: "256" },
     link: { type: "string", default: "1000" },
     "trio-link": { type: "string", default: "400" },
-    only: { type: "string", default: "unshaped,pair,trio" },
+    only: { type: "string", default: "unshaped,pair,trio,chat" },
+    rounds: { type: "string", default: "4" },
     json: { type: "boolean", default: false },
   },
 });
@@ -71,6 +73,11 @@ await namespacePart("trio", (folder) =>
     sizeBytes: Number(values["trio-megabytes"]) * 1e6,
     megabitsPerSecond: Number(values["trio-link"]),
   }));
+
+await part(
+  "chat",
+  (folder) => chatPart(folder, sizeBytes, Number(values.rounds)),
+);
 
 if (!values.json) {
   // deno-lint-ignore no-console

@@ -41,3 +41,16 @@ export async function orderCopies(
   const { copies } = await response.json();
   return response.ok && copies.length === order.to.length ? copies : undefined;
 }
+
+/**
+ * Cancel a copy.
+ *
+ * @throws {Error} When the node refuses.
+ */
+export async function cancelCopy(url: string, id: string): Promise<void> {
+  const response = await fetch(`${url}/cluster/copies/${id}`, {
+    method: "DELETE",
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`The copy was not cancelled: ${text}`);
+}
