@@ -27,8 +27,8 @@ import { createMetrics } from "./observe/metrics.ts";
 import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
-import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { Stopping } from "./stopping.ts";
+import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
 
 export type { NodeOptions } from "./node_options.ts";
@@ -79,6 +79,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       manifestsDir: `${config.dataDir}/manifests`,
       isBusy,
       isUsed: (model) => computing.engine?.isUsing(model) ?? false,
+      explain: (error) => explainDenial(files, error, options.userId ?? null),
     }),
   );
   await store.refresh();
@@ -232,8 +233,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     self,
   });
   const tls = await openApiIdentity(options, id);
-  const listeners = stack.use(
-    await openListeners({
   const stopping = new Stopping({
     clock,
     log,
@@ -243,17 +242,19 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   });
   // Peers' answers, once the clients' are over; before the link goes.
   stack.defer(() => stopping.idle());
+  const listeners = stack.use(
+    await openListeners({
       addresses: config.listen,
       tls,
       handle: (request, info) => api.handle(request, info),
       log: log.child("api"),
       clock,
+      grace: (signal) => stopping.grace(signal),
     }),
   );
-      grace: (signal) => stopping.grace(signal),
+  stack.defer(() => stopping.begin());
 
   const running = stack.move();
-  stack.defer(() => stopping.begin());
   return {
     id,
     api,

@@ -1,6 +1,7 @@
 import {
   type Cluster,
   type ClusterAction,
+  type Counter,
   type Engine,
   Fault,
   type Host,
@@ -106,6 +107,7 @@ class BackgroundCluster implements Cluster {
   readonly #discover: Discover;
   readonly #seams: ClusterSeams;
   readonly #audit: AuditLog;
+  readonly #healthChanges: Counter;
   readonly #coming: Promise<void>;
   readonly #life = new AbortController();
   #groundwork: Promise<Groundwork> | null = null;
@@ -125,6 +127,11 @@ class BackgroundCluster implements Cluster {
     this.#discover = discover;
     this.#seams = seams;
     this.#audit = new AuditLog(platform.clock, host.metrics);
+    this.#healthChanges = host.metrics.counter(
+      "covey_member_health_changes_total",
+      "Changes of members' health as this node sees it, by what it became.",
+      ["to"],
+    );
     host.metrics.gauge(
       "covey_cluster_members",
       "Members of the cluster by health, this node included.",
@@ -429,6 +436,7 @@ class BackgroundCluster implements Cluster {
       previousClusterId: previousKeys?.clusterId ?? null,
       secrets: new SecretRing(keys, previousKeys),
       audit: this.#audit,
+      healthChanges: this.#healthChanges,
       discover: this.#discover,
     });
     this.#dormant = false;

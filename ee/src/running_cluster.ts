@@ -1,4 +1,4 @@
-import type { Engine, Host, MemberView } from "@covey/core/domain";
+import type { Counter, Engine, Host, MemberView } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
 import type { ActionMeans } from "./actions/action_means.ts";
 import { spreadNews } from "./actions/spread_news.ts";
@@ -48,6 +48,8 @@ export interface RunningOptions {
   /** Empty for a node that is in the cluster by invitation. */
   readonly secrets: SecretRing;
   readonly audit: AuditLog;
+  /** Counts changes of members' health, by what they became. */
+  readonly healthChanges: Counter;
   /** This node's licence, checked, or null. */
   readonly licence: Licence | null;
   readonly machine: MachineFacts;
@@ -198,6 +200,7 @@ export class RunningCluster implements AsyncDisposable {
       },
       onHeldCopy: (peer, reason) => this.#twin.heldBy(peer.row.keyHash, reason),
       onStatus: (peer, status) => this.#onStatus(peer, status),
+      onHealth: (to) => options.healthChanges.add(1, { to }),
       onMet: () => this.#save(),
     });
     this.copies = new ClusterCopies({ ...options, peers: this.#peers });

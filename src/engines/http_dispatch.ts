@@ -47,9 +47,25 @@ export async function dispatchHttp(
   signal: AbortSignal,
   onEnd: () => void,
 ): Promise<EngineAnswer> {
-  const either = AbortSignal.any([signal, target.died]);
-  const end = onlyOnce(onEnd);
-  either.addEventListener("abort", end, { once: true });
+  // Not `AbortSignal.any`: what it makes of a signal that outlives the call is never let go.
+  const either = new AbortController();
+  const end = onlyOnce(() => {
+    signal.removeEventListener("abort", onAbort);
+    target.died.removeEventListener("abort", onDeath);
+    onEnd();
+  });
+  const onAbort = () => {
+    either.abort(signal.reason);
+    end();
+  };
+  const onDeath = () => {
+    either.abort(target.died.reason);
+    end();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  target.died.addEventListener("abort", onDeath, { once: true });
+  if (signal.aborted) onAbort();
+  else if (target.died.aborted) onDeath();
   try {
     const { capability } = attempt.request;
     const path = PATHS[capability];
@@ -62,7 +78,7 @@ export async function dispatchHttp(
           headers: { "content-type": "application/json", ...target.headers },
           body: JSON.stringify(asked),
         },
-      either,
+      either.signal,
     );
     return {
       status: response.status,

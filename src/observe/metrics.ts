@@ -70,18 +70,23 @@ export function createMetrics(options: MetricsOptions): MetricsRegistry {
     at(labels: Labels): Value | undefined;
   } {
     const all = new Map<string, Value>();
+    // Counting is frequent, and writing labels out is what it would cost most.
+    const byValues = new Map<string, Value>();
     return {
       all,
       at(labels) {
-        const key = formatLabels(labelNames, labels);
-        const known = all.get(key);
+        let values = "";
+        for (const name of labelNames) values += `${labels[name] ?? ""}\0`;
+        const known = byValues.get(values);
         if (known !== undefined) return known;
+        const key = formatLabels(labelNames, labels);
         if (all.size >= MOST_SERIES) {
           droppedSamples++;
           return undefined;
         }
         const fresh = create();
         all.set(key, fresh);
+        byValues.set(values, fresh);
         return fresh;
       },
     };

@@ -9,7 +9,9 @@ export function createDenoProcesses(self: readonly string[]): Processes {
   return { self, spawn };
 }
 
-function spawn({ command, env, cwd }: SpawnOptions): Child {
+function spawn(
+  { command, env, cwd, ownGroup = false }: SpawnOptions,
+): Child {
   const [program, ...args] = command;
   if (program === undefined) {
     throw new TypeError("Cannot start an empty command");
@@ -21,23 +23,35 @@ function spawn({ command, env, cwd }: SpawnOptions): Child {
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
+    detached: ownGroup,
     ...(cwd === undefined ? {} : { cwd }),
   }).spawn();
+  let isGone = false;
   return {
     pid: child.pid,
     stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,
-    exited: child.status.then(({ code, signal }) => ({ code, signal })),
+    exited: child.status.then(({ code, signal }) => {
+      isGone = true;
+      // A wrapper's program may outlive it; no other group can have its number as long as one does.
+      if (ownGroup) orGone(() => Deno.kill(-child.pid, "SIGKILL"));
+      return { code, signal };
+    }),
     kill(signal) {
-      try {
-        child.kill(signal);
-      } catch (error) {
-        // The child may have gone between the caller's look and this line.
-        if (
-          !(error instanceof TypeError || error instanceof Deno.errors.NotFound)
-        ) throw error;
-      }
+      if (!ownGroup) orGone(() => child.kill(signal));
+      else if (!isGone) orGone(() => Deno.kill(-child.pid, signal));
     },
   };
+}
+
+/** The child may have gone between the caller's look and the signal. */
+function orGone(send: () => void): void {
+  try {
+    send();
+  } catch (error) {
+    if (
+      !(error instanceof TypeError || error instanceof Deno.errors.NotFound)
+    ) throw error;
+  }
 }

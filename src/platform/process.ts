@@ -33,6 +33,12 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Folder to run it in. */
   readonly cwd?: string;
+  /**
+   * Whether it gets a process group of its own: signals then go to all that it
+   * starts as well, and what is left of them is killed once it is gone. Signals
+   * of a terminal do not reach them. Absent for no.
+   */
+  readonly ownGroup?: boolean;
 }
 
 /** Starting children. */

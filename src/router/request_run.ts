@@ -1,6 +1,7 @@
 import {
   type Attempt,
   attemptIdOf,
+  type AttemptOutcome,
   type DecisionId,
   type Engine,
   Fault,
@@ -42,6 +43,12 @@ interface Sent {
   readonly isForecast: boolean;
 }
 
+/** Ends of an attempt after which another one takes over. */
+const FAILURES: ReadonlySet<AttemptOutcome> = new Set([
+  "refused",
+  "failed",
+  "broken_off",
+]);
 const WARM = { kind: "warm", loadTimeMs: null } as const;
 /** Of a prediction that was mostly a wait this entry learns nothing of the speed. */
 const MOST_WAITING = 0.5;
@@ -65,6 +72,8 @@ export class RequestRun implements LoopEffects, SessionEvents {
   readonly #chain: PrefixChain | null;
   readonly #weigher: Weigher;
   #ttftMs: number | null = null;
+  /** Whether the attempt before was refused, failed or broke off. */
+  #hasFailed = false;
 
   /**
    * @param context The router's state.
@@ -170,7 +179,8 @@ export class RequestRun implements LoopEffects, SessionEvents {
     demand: Demand,
     n: number,
   ): BegunAttempt {
-    const { ledger, standings, decisions, clock, self } = this.#context;
+    const { ledger, standings, decisions, metrics, clock, self } =
+      this.#context;
     const { offer, estimate, cachedTokens } = candidate;
     const work: Work = {
       capability: demand.capability,
@@ -207,6 +217,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
       sentAtMs: clock.monotonic(),
       isForecast: isForecast(demand, this.#request.maxOutputTokens),
     };
+    metrics.binding(engine.node === self ? "self" : "peer");
+    if (this.#hasFailed) {
+      metrics.failOver(this.#resume === null ? "before_content" : "mid_stream");
+    }
     this.#last = sent;
     decisions.begin(this.id, {
       id: attempt.id,
@@ -259,8 +273,16 @@ export class RequestRun implements LoopEffects, SessionEvents {
     this.#context.bell.ring();
     const nowMs = clock.monotonic();
     const tookMs = nowMs - sent.sentAtMs;
-    standings.settle(candidate.engine, sent.pass, verdict, nowMs, tookMs);
+    const opened = standings.settle(
+      candidate.engine,
+      sent.pass,
+      verdict,
+      nowMs,
+      tookMs,
+    );
+    for (const scope of opened) metrics.breakerOpened(scope);
     metrics.attempt(outcome);
+    this.#hasFailed = FAILURES.has(outcome);
     decisions.end(this.id, attempt.id, {
       endedAtMs: this.#elapsedMs(),
       outcome,
@@ -284,6 +306,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
   #restOf(sent: Sent, settled: Settlement): number | null {
     if (settled.kind !== "rate_limited" && settled.kind !== "busy") return null;
     const retryAfter = settled.kind === "busy" ? null : settled.retryAfter;
+    this.#context.metrics.cooldown();
     return this.#context.standings.rest(sent.candidate.engine, retryAfter, {
       monotonicMs: this.clock.monotonic(),
       wallMs: this.clock.now(),

@@ -172,7 +172,12 @@ class EngineRouter implements OwnedRouter {
       bell,
       corrections,
       names: new NameBook(),
-      metrics: new RouterMetrics(metrics, this.#queues, () => this.inFlight()),
+      metrics: new RouterMetrics(
+        metrics,
+        this.#queues,
+        () => this.inFlight(),
+        () => this.standing(),
+      ),
       engines: () => this.#engines(),
     };
   }

@@ -4,6 +4,7 @@ import type {
   Counter,
   Histogram,
   Metrics,
+  NodeStanding,
 } from "../domain/mod.ts";
 import type { RequestOutcome } from "./answer_session.ts";
 import type { DeviceQueues } from "./device_queues.ts";
@@ -33,6 +34,10 @@ export class RouterMetrics {
   readonly #requests: Counter;
   readonly #attempts: Counter;
   readonly #withdrawals: Counter;
+  readonly #bindings: Counter;
+  readonly #failOvers: Counter;
+  readonly #cooldowns: Counter;
+  readonly #opened: Counter;
   readonly #ttft: Histogram;
   readonly #tpot: Histogram;
   readonly #error: Histogram;
@@ -42,8 +47,14 @@ export class RouterMetrics {
    * @param metrics Where to register.
    * @param queues Read at scrape time.
    * @param inFlight Read at scrape time.
+   * @param standing Read at scrape time.
    */
-  constructor(metrics: Metrics, queues: DeviceQueues, inFlight: () => number) {
+  constructor(
+    metrics: Metrics,
+    queues: DeviceQueues,
+    inFlight: () => number,
+    standing: () => readonly NodeStanding[],
+  ) {
     this.#requests = metrics.counter(
       "covey_requests_total",
       "Requests that came to this node and ended",
@@ -58,6 +69,26 @@ export class RouterMetrics {
       "covey_withdrawals_total",
       "Attempts that this node tried to take back unstarted, because another engine was free sooner",
       ["result"],
+    );
+    this.#bindings = metrics.counter(
+      "covey_bindings_total",
+      "Attempts that this node put into an engine's queue, its own or a peer's",
+      ["place"],
+    );
+    this.#failOvers = metrics.counter(
+      "covey_failovers_total",
+      "Attempts that took over from one that had failed, before its first content or in the middle of its answer",
+      ["at"],
+    );
+    this.#cooldowns = metrics.counter(
+      "covey_cooldowns_total",
+      "Times that an engine was let rest because it asked for it",
+      [],
+    );
+    this.#opened = metrics.counter(
+      "covey_breakers_opened_total",
+      "Times that a breaker opened, of an engine or of the link to a member",
+      ["scope"],
     );
     this.#ttft = metrics.histogram(
       "gen_ai_server_time_to_first_token_seconds",
@@ -81,6 +112,22 @@ export class RouterMetrics {
       "covey_forecast_p80_total",
       "Answers whose length was forecast, by whether they ended within the published 80th percentile",
       ["held"],
+    );
+    metrics.gauge(
+      "covey_breakers",
+      "Breakers by state, of engines and of the links to members",
+      ["scope", "state"],
+      () => countBreakers(standing()),
+    );
+    metrics.gauge(
+      "covey_engines_resting",
+      "Engines that rest after a 429",
+      [],
+      () => [{
+        value: standing().flatMap(({ engines }) => engines)
+          .filter(({ restsForMs }) => restsForMs > 0).length,
+        labels: {},
+      }],
     );
     metrics.gauge(
       "covey_queue_waiting",
@@ -125,6 +172,26 @@ export class RouterMetrics {
     this.#withdrawals.add(1, { result });
   }
 
+  /** Count an attempt that entered a queue. */
+  binding(place: ServedBy): void {
+    this.#bindings.add(1, { place });
+  }
+
+  /** Count an attempt that takes over from a failed one. */
+  failOver(at: "before_content" | "mid_stream"): void {
+    this.#failOvers.add(1, { at });
+  }
+
+  /** Count a rest that an engine asked for. */
+  cooldown(): void {
+    this.#cooldowns.add(1);
+  }
+
+  /** Count a breaker that opened. */
+  breakerOpened(scope: "engine" | "member"): void {
+    this.#opened.add(1, { scope });
+  }
+
   /** Measure a complete answer against its prediction. */
   answer(seen: MeasuredAnswer): void {
     const labels = { served_by: seen.servedBy };
@@ -148,4 +215,19 @@ export class RouterMetrics {
     const ratio = Math.abs(predictedMs - actualMs) / actualMs;
     this.#error.observe(ratio, { figure });
   }
+}
+
+const STATES = ["closed", "half_open", "open"] as const;
+
+function countBreakers(nodes: readonly NodeStanding[]) {
+  const all = {
+    engine: nodes.flatMap(({ engines }) => engines),
+    member: nodes,
+  };
+  return (["engine", "member"] as const).flatMap((scope) =>
+    STATES.map((state) => ({
+      value: all[scope].filter(({ breaker }) => breaker === state).length,
+      labels: { scope, state },
+    }))
+  );
 }

@@ -109,7 +109,11 @@ export class Standings {
     };
   }
 
-  /** Take in how it ended, and what time it took. */
+  /**
+   * Take in how it ended, and what time it took.
+   *
+   * @returns Which breakers it opened.
+   */
   settle(
     engine: EnginePlace,
     pass: Pass,
@@ -119,8 +123,9 @@ export class Standings {
     },
     nowMs: number,
     tookMs = 0,
-  ): void {
+  ): readonly ("engine" | "member")[] {
     const own = this.#of(engine.key);
+    const wasOpen = own.breaker.state === "open";
     if (outcome.engine === "error") own.lostMs = tookMs;
     own.breaker = settleBreaker(
       own.breaker,
@@ -129,6 +134,7 @@ export class Standings {
       nowMs,
     );
     const member = this.#of(engine.node);
+    const memberWasOpen = member.breaker.state === "open";
     if (outcome.member === "error") member.lostMs = tookMs;
     member.breaker = settleBreaker(
       member.breaker,
@@ -138,6 +144,12 @@ export class Standings {
     );
     if (!isBlameless(own, nowMs)) this.#troubled.add(engine.key);
     if (!isBlameless(member, nowMs)) this.#troubled.add(engine.node);
+    const hasOpened = !wasOpen && own.breaker.state === "open";
+    const memberHasOpened = !memberWasOpen && member.breaker.state === "open";
+    return [
+      ...(hasOpened ? ["engine" as const] : []),
+      ...(memberHasOpened ? ["member" as const] : []),
+    ];
   }
 
   /**

@@ -8,6 +8,7 @@ import {
 } from "../../src/platform/mod.ts";
 import { FakeProcesses } from "../fakes/fake_processes.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
+import { isRunning } from "../e2e/procfs.ts";
 
 const never = new AbortController().signal;
 
@@ -312,4 +313,70 @@ Deno.test("Supervisor reports the code of a real process killed from outside (PR
     supervisor.ensureReady(never),
     failsWith("engine_failed", /killed\/out of memory/),
   );
+});
+
+Deno.test({
+  name:
+    "Supervisor leaves no grandchild of a wrapper behind, and others of its name alone (PRC-01)",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    // A program of the same name that is nobody's engine.
+    const stranger = new Deno.Command("/bin/sh", {
+      args: ["-c", "exec sleep 100"],
+      stdin: "null",
+    }).spawn();
+    try {
+      for (const end of ["stopped", "killed"] as const) {
+        const log = new QuietLog();
+        await using supervisor = new Supervisor({
+          name: "wrapped",
+          clock: createSystemClock(),
+          log,
+          processes: createDenoProcesses([]),
+          loadDeadlineMs: () => 20_000,
+          keepAliveMs: Infinity,
+          stopGraceMs: 50,
+          prepare: () =>
+            Promise.resolve({
+              spawn: {
+                command: [
+                  "/bin/sh",
+                  "-c",
+                  `read token; sleep 100 & echo "grandchild $!" >&2
+                   echo '{"event":"ready","loadTimeMs":1,"contextLength":8,"slots":1}'
+                   wait`,
+                ],
+                env: { PATH: "/usr/bin:/bin" },
+                ownGroup: true,
+              },
+              token: "t0",
+              channel: { [Symbol.asyncDispose]: () => Promise.resolve() },
+            }),
+        });
+        using lease = await supervisor.ensureReady(never);
+        const pid = Number(
+          log.lines.find(({ message }) => message === "Starting an engine")
+            ?.fields.pid,
+        );
+        if (end === "stopped") await supervisor.stop();
+        else {
+          Deno.kill(pid, "SIGKILL");
+          await new Promise<void>((gone) =>
+            lease.died.addEventListener("abort", () => gone(), { once: true })
+          );
+        }
+        const line = log.lines.flatMap(({ fields }) =>
+          String(fields.line).match(/^grandchild (\d+)$/)?.[1] ?? []
+        );
+        const [grandchild] = line.map(Number);
+        assert.ok(grandchild);
+        assert.equal(await isRunning(grandchild), false, end);
+        assert.equal(await isRunning(pid), false, end);
+      }
+      assert.equal(await isRunning(stranger.pid), true);
+    } finally {
+      stranger.kill("SIGKILL");
+      await stranger.status;
+    }
+  },
 });

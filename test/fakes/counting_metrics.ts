@@ -43,6 +43,11 @@ export class CountingMetrics implements Metrics {
     };
   }
 
+  /** A gauge's series now. */
+  seriesOf(name: string): ReturnType<GaugeReader> {
+    return this.#gauges.get(name)?.() ?? [];
+  }
+
   /** Sum of a gauge's series now. */
   gaugeOf(name: string): number {
     const series = this.#gauges.get(name)?.() ?? [];

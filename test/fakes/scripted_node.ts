@@ -48,7 +48,6 @@ export class ScriptedNode {
     this.#engine = new ScriptedEngine({
       clock,
       node: this.#node,
-      id: "sim",
       offers: [offerOf()],
       script: (_, n) => answeringIn(this.#tookMs(n), 100),
     });

@@ -1,4 +1,4 @@
-import type { Engine, Log, NodeId } from "@covey/core/domain";
+import type { Engine, HealthState, Log, NodeId } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
 import { LinkError } from "../link/link_error.ts";
@@ -39,6 +39,8 @@ export interface PeerOptions {
   ): Promise<string | null>;
   /** The member holds this node to be a copy, or with null does no more. */
   onHeldCopy?(peer: Peer, reason: string | null): void;
+  /** A member's health has changed. */
+  onHealth?(to: HealthState): void;
   /** The key answered at an address where it was not met before. */
   onMet(): void;
 }
@@ -74,6 +76,7 @@ export class Peer implements AsyncDisposable {
       poll: (signal) => this.#poll(options, signal),
       lastHeardMs: () => this.channel.lastHeardMs,
       onStatus: (status) => options.onStatus(this, status),
+      onHealth: (to) => options.onHealth?.(to),
       onOffline: () => this.channel.breakOff("The member is off line"),
     });
     this.#engines = new PeerEngines({

@@ -1,6 +1,7 @@
 import {
   type Availability,
   type Health,
+  type HealthState,
   type Hop,
   type Log,
   stepHealth,
@@ -33,6 +34,8 @@ export interface MonitorOptions {
   lastHeardMs(): number | null;
   /** A status came. */
   onStatus(status: StatusMessage): void;
+  /** Its health has changed. */
+  onHealth?(to: HealthState): void;
   /** It is held to be gone: what runs there has to end. */
   onOffline(): void;
 }
@@ -234,7 +237,8 @@ export class PeerMonitor implements AsyncDisposable {
     this.#health = next;
     if (next.state === "healthy") this.#met = true;
     if (next.state === before) return;
-    const { log, onOffline } = this.#options;
+    const { log, onHealth, onOffline } = this.#options;
+    onHealth?.(next.state);
     const fields = { member: this.name, from: before, to: next.state, why };
     if (next.state === "healthy") log.info("A member is healthy", fields);
     else log.warn("A member's health changed", fields);

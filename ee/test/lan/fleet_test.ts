@@ -177,3 +177,25 @@ Deno.test("a request that waits at a member moves when another slot falls free, 
   );
   assert.deepEqual([routerOf(a).inFlight(), routerOf(b).inFlight()], [0, 0]);
 });
+
+Deno.test("every change of a member's health is counted, and members are by their health", async () => {
+  await using lan = new TestLan();
+  const [a, b] = await Promise.all([lan.add(1), lan.add(2)]);
+  await lan.untilWhole(2000, a, b);
+  const { metrics } = a.node;
+  const changes = (to: string) =>
+    metrics.counts.get(`covey_member_health_changes_total{to=${to}}`) ?? 0;
+  const members = () =>
+    metrics.seriesOf("covey_cluster_members").map(({ labels, value }) =>
+      `${labels?.["health"]} ${value}`
+    );
+  assert.deepEqual([changes("healthy"), changes("offline")], [1, 0]);
+  assert.deepEqual(members(), ["healthy 2"]);
+  b.cut();
+  await lan.until("it is gone", 6000, () => changes("offline") === 1);
+  assert.deepEqual([changes("degraded"), changes("healthy")], [1, 1]);
+  assert.deepEqual(members(), ["healthy 1", "offline 1"]);
+  b.mend();
+  await lan.until("it is back", 3000, () => changes("healthy") === 2);
+  assert.equal(changes("recovery"), 1);
+});

@@ -3,7 +3,6 @@ import {
   type ClusterConfig,
   type Engine,
   type MemberView,
-  type Metrics,
   Secret,
   type WorkReport,
 } from "@covey/core/domain";
@@ -15,16 +14,12 @@ import {
   type Processes,
 } from "@covey/core/platform";
 import type { OwnedRouter } from "../../../test/fakes/scripted_node.ts";
+import { CountingMetrics } from "../../../test/fakes/counting_metrics.ts";
 import { QuietLog } from "../../../test/fakes/quiet_log.ts";
 import { type ClusterSeams, createClusterOn } from "../../src/cluster.ts";
 import type { Discover } from "../../src/running_cluster.ts";
 import { bodyOf, nodeIdOf } from "../link/link_fixture.ts";
 
-const noMetrics: Metrics = {
-  counter: () => ({ add() {} }),
-  gauge() {},
-  histogram: () => ({ observe() {} }),
-};
 const WORK: WorkReport = {
   engines: [{ id: "sim", offers: [] }],
   dispatchesSeen: {},
@@ -67,12 +62,15 @@ export class WholeNode implements AsyncDisposable {
   readonly log: TellingLog;
   readonly files: MemoryFiles;
   readonly cluster: Cluster;
+  /** What the cluster counts. */
+  readonly metrics: CountingMetrics;
   /** The router it was given, or null. */
   readonly router: OwnedRouter | null;
 
   static async open(options: WholeNodeOptions): Promise<WholeNode> {
     const files = options.files ?? new MemoryFiles();
     const log = new TellingLog();
+    const metrics = new CountingMetrics();
     const joined: { cluster: Cluster | null } = { cluster: null };
     const router = options.router?.(() => joined.cluster?.engines() ?? []) ??
       null;
@@ -80,7 +78,7 @@ export class WholeNode implements AsyncDisposable {
     const cluster = await createClusterOn(
       {
         log,
-        metrics: noMetrics,
+        metrics,
         node: {
           id: nodeIdOf(options.n),
           name: `node-${options.n}`,
@@ -133,17 +131,19 @@ export class WholeNode implements AsyncDisposable {
       options.seams,
     );
     joined.cluster = cluster;
-    return new WholeNode(files, log, cluster, router);
+    return new WholeNode(files, log, metrics, cluster, router);
   }
 
   private constructor(
     files: MemoryFiles,
     log: TellingLog,
+    metrics: CountingMetrics,
     cluster: Cluster,
     router: OwnedRouter | null,
   ) {
     this.files = files;
     this.log = log;
+    this.metrics = metrics;
     this.cluster = cluster;
     this.router = router;
   }

@@ -113,8 +113,13 @@ function normalMessage(message: JsonObject, index: number): JsonObject {
     }
     return message;
   }
+  // Engines differ in which of null, "" and nothing at all they take (TRN-03).
+  const { content } = message;
+  const isEmpty = content === undefined || content === "" ||
+    (Array.isArray(content) && content.length === 0);
   return {
     ...message,
+    ...(isEmpty ? { content: null } : {}),
     tool_calls: calls.map((call, n) =>
       normalCall(call, `${at}.tool_calls[${n}].function.arguments`)
     ),

@@ -54,6 +54,7 @@ export async function runProgram(
       command,
       env: run.env,
       cwd: run.folder,
+      ownGroup: true,
     });
   } catch (cause) {
     throw new Fault("engine_failed", `Failed to start "${baseOf(name)}"`, {

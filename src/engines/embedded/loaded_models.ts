@@ -247,6 +247,7 @@ export class LoadedModels implements AsyncDisposable {
           ]),
         ],
         env,
+        ownGroup: true,
       },
       channel: {
         client,

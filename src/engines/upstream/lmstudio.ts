@@ -19,6 +19,7 @@ const listSchema = z.object({
 /** The profile of LM Studio: models with kind and load state from `/api/v0/models`. */
 export const LMSTUDIO: UpstreamProfile = {
   slots: 1,
+  emptyContent: "",
   async list(http, signal) {
     const answer = await http.probe("/api/v0/models", signal);
     const list = answer.kind === "json"

@@ -55,6 +55,7 @@ export function createOllamaProfile(): UpstreamProfile {
   const shown = new Map<string, Details>();
   return {
     slots: 1,
+    emptyContent: "",
     async list(http, signal): Promise<CatalogueAnswer> {
       const tags = await http.probe("/api/tags", signal);
       const parsed = tags.kind === "json"

@@ -12,6 +12,7 @@ import {
 import type { Clock } from "../../platform/mod.ts";
 import { dispatchHttp } from "../http_dispatch.ts";
 import type { CatalogueModel } from "./catalogue.ts";
+import { withContent } from "./empty_content.ts";
 import {
   availabilityOf,
   failedRefresh,
@@ -142,9 +143,13 @@ class HttpUpstream implements UpstreamEngine {
   async #answer(attempt: Attempt, signal: AbortSignal): Promise<EngineAnswer> {
     const { http, prefix = "" } = this.#options;
     const model = attempt.model.slice(prefix.length);
+    const content = this.#profile?.emptyContent;
+    const request = content === undefined
+      ? attempt.request
+      : withContent(attempt.request, content);
     const answer = await dispatchHttp(
       { client: http, headers: {}, died: this.#closing.signal },
-      { ...attempt, model },
+      { ...attempt, model, request },
       signal,
       () => {},
     );

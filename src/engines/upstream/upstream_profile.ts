@@ -14,6 +14,11 @@ export interface UpstreamProfile {
   /** Sequences side by side where the server does not say. */
   readonly slots: number;
   /**
+   * What an assistant's turn has for content that holds tool calls alone, where
+   * the server takes no null for it; absent for null.
+   */
+  readonly emptyContent?: "";
+  /**
    * Ask what models it has. The form of the answer decides, never its status:
    * some servers answer 200 to anything.
    *

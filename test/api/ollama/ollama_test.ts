@@ -232,7 +232,7 @@ Deno.test("REQ-01 options, format, pictures and past calls become the internal d
       },
       {
         role: "assistant",
-        content: "",
+        content: null,
         tool_calls: [call("call_0", "f", '{"a":1}'), call("call_1", "g", "{}")],
       },
       { role: "tool", tool_call_id: "call_1", content: "two" },
