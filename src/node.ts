@@ -184,6 +184,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       listPath: `${config.dataDir}/pulls.json`,
       pieceBytes: PIECE_BYTES,
       freeDiskBytes: () => sensors.reading().diskFreeBytes,
+      totalDiskBytes: () => sensors.reading().diskTotalBytes,
       explain: (error) => explainDenial(files, error, options.userId ?? null),
     }),
   );

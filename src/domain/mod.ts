@@ -70,6 +70,7 @@ export {
 export { parseExactJson, parseObject } from "./exact_json.ts";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 export type { Log, LogFields, LogLevel } from "./log.ts";
+export { bytesToStayFree } from "./disk_room.ts";
 export {
   type Conditions,
   type Machine,

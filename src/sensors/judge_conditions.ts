@@ -1,7 +1,9 @@
-import type { Conditions, MachineReading } from "../domain/mod.ts";
+import {
+  bytesToStayFree,
+  type Conditions,
+  type MachineReading,
+} from "../domain/mod.ts";
 
-const LEAST_FREE_SHARE = 0.1;
-const LEAST_FREE_BYTES = 20e9;
 const LOAD_PER_CPU = 2;
 
 /**
@@ -21,7 +23,7 @@ export function judgeConditions(
   const { diskFreeBytes, diskTotalBytes } = machine;
   if (diskFreeBytes !== null && diskTotalBytes !== null && diskTotalBytes > 0) {
     const share = diskFreeBytes / diskTotalBytes;
-    if (share < LEAST_FREE_SHARE && diskFreeBytes < LEAST_FREE_BYTES) {
+    if (diskFreeBytes < bytesToStayFree(diskTotalBytes)) {
       reasons.push(
         `has ${(share * 100).toFixed(0)} % (${
           (diskFreeBytes / 1e9).toFixed(1)

@@ -39,12 +39,13 @@ interface Setup {
   readonly files?: MemoryFiles;
   readonly token?: string;
   readonly freeBytes?: number;
+  readonly diskBytes?: number;
   readonly allies?: PullAllies;
 }
 
 function pulling(
   hub: HubServer,
-  { allies, files, freeBytes, token }: Setup = {},
+  { allies, diskBytes, files, freeBytes, token }: Setup = {},
 ) {
   const held = files ??
     new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
@@ -81,6 +82,7 @@ function pulling(
     listPath: "/data/pulls.json",
     pieceBytes: PIECE,
     freeDiskBytes: () => freeBytes ?? null,
+    totalDiskBytes: () => diskBytes ?? null,
   });
   return {
     files: held,
@@ -333,6 +335,32 @@ Deno.test("the token goes to the hub alone, and a redirect's digest is believed"
   assert.ok(elsewhere.requests.length > 2);
   assert.ok(elsewhere.requests.every((one) => one.authorization === null));
   assert.ok(!JSON.stringify(node.log.lines).includes("hf_secret"));
+});
+
+Deno.test("pull leaves a tenth of the disk free, or 20 GB where that is less, and says so (health conditions)", async () => {
+  await using hub = startHub({ [Q4]: model(1) });
+  for (
+    const [diskBytes, freeBytes, isRefused] of [
+      [100e9, 9.9e9, true],
+      [100e9, 10.1e9, false],
+      [1000e9, 19e9, true],
+      // Less than a tenth, and still more than 20 GB.
+      [1000e9, 21e9, false],
+    ] as const
+  ) {
+    await using node = pulling(hub, { diskBytes, freeBytes });
+    const pulled = node.pull("org/repo");
+    if (isRefused) {
+      await assert.rejects(pulled, {
+        code: "storage_failed",
+        message: new RegExp(
+          `the disk has ${(freeBytes / 1e9).toFixed(1)} GB left, and ${
+            diskBytes === 100e9 ? "10.0" : "20.0"
+          } GB have to stay free: make room`,
+        ),
+      });
+    } else assert.equal((await pulled).verified, true);
+  }
 });
 
 Deno.test("pull refuses what is no model, what does not fit, and names that lead elsewhere", async () => {

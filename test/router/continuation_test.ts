@@ -108,39 +108,46 @@ Deno.test("an answer survives two deaths, and completions go on as chats do", as
   assert(got.raw.endsWith("data: [DONE]\n\n"));
 });
 
-Deno.test("an answer that may not go on, or that nobody can go on with, ends in one error event", async () => {
-  for (
-    const [request, faults] of [
-      [asked({ resumable: false }), [DIES, {}]],
-      [
-        asked({
-          body: { messages: [{ role: "user", content: "x" }], n: 2 },
-        }),
-        [DIES, {}],
-      ],
-      [asked(), [DIES]],
-    ] as const
-  ) {
-    await using setup = simulatedNodes({ models: [CHAT], faults });
-    const { raw, text: words, answer } = await ask(setup, request);
-    assert(words.endsWith("w40 "), "all that came before");
-    assert.match(raw, /"error"/);
-    assert(!raw.includes("[DONE]"));
-    assert.equal(setup.router.decision(answer.decision)?.attempts.length, 1);
-    assert.equal(
-      setup.metrics.counts.get(
-        `covey_requests_total{outcome=broken_off,capability=chat}`,
-      ),
-      1,
-    );
-  }
+const MESSAGES = [{ role: "user", content: "x" }];
+
+/** Why an answer must not go on elsewhere, with the request that has it so. */
+const CONDITIONS: readonly (readonly [string, InferenceRequest])[] = [
+  ["nobody wished for it", asked({ resumable: false })],
+  ["it has tools", asked({ body: { messages: MESSAGES, tools: [{}] } })],
+  [
+    "it has more than one choice",
+    asked({ body: { messages: MESSAGES, n: 2 } }),
+  ],
+  [
+    "it has a schema",
+    asked({
+      body: { messages: MESSAGES, response_format: { type: "json_schema" } },
+    }),
+  ],
+  [
+    "it has a grammar",
+    asked({ body: { messages: MESSAGES, grammar: "root ::= x" } }),
+  ],
+  [
+    "it has log probabilities",
+    asked({ body: { messages: MESSAGES, logprobs: true } }),
+  ],
+];
+
+for (const [why, request] of CONDITIONS) {
+  Deno.test(`an answer ends in one error event, and no second engine is asked, where ${why}`, async () => {
+    await using setup = simulatedNodes({ models: [CHAT], faults: [DIES, {}] });
+    await endsBroken(setup, request);
+  });
+}
+
+Deno.test("an answer ends in one error event where nobody else has the model", async () => {
+  await using setup = simulatedNodes({ models: [CHAT], faults: [DIES] });
+  await endsBroken(setup, asked());
 });
 
-Deno.test("an engine with other weights does not go on with an answer", async () => {
-  await using setup = simulatedNodes({
-    models: [CHAT],
-    faults: [DIES, {}],
-  });
+Deno.test("an answer ends in one error event where the only other engine has other weights, which is not asked", async () => {
+  await using setup = simulatedNodes({ models: [CHAT], faults: [DIES, {}] });
   const [, far] = setup.engines;
   assert(far !== undefined);
   const view = far.view.bind(far);
@@ -151,9 +158,41 @@ Deno.test("an engine with other weights does not go on with an answer", async ()
       offers: offers.map((offer) => ({ ...offer, root: "another" })),
     };
   };
-  const { raw } = await ask(setup, asked());
-  assert.match(raw, /"error"/);
+  await endsBroken(setup, asked());
 });
+
+async function endsBroken(
+  setup: SimulatedNodes,
+  request: InferenceRequest,
+): Promise<void> {
+  const started: string[] = [];
+  for (const engine of setup.engines) {
+    const start = engine.start.bind(engine);
+    engine.start = (attempt, signal) => {
+      started.push(engine.node);
+      return start(attempt, signal);
+    };
+  }
+  const { raw, text: words, answer } = await ask(setup, request);
+  assert(words.endsWith("w40 "), "all that came before");
+  assert.equal(words.match(/w\d+ /g)?.length, 40, "and nothing twice");
+  const events = raw.trimEnd().split("\n\n");
+  assert.equal(events.filter((one) => one.includes('"error"')).length, 1);
+  const { error } = JSON.parse(events.at(-1)?.slice("data: ".length) ?? "");
+  assert.equal(typeof error.message, "string");
+  assert(!raw.includes("[DONE]"));
+  assert.deepEqual(started, [setup.engines[0]?.node]);
+  assert.equal(
+    setup.router.decision(answer.decision)?.attempts.length,
+    1,
+  );
+  assert.equal(
+    setup.metrics.counts.get(
+      `covey_requests_total{outcome=broken_off,capability=chat}`,
+    ),
+    1,
+  );
+}
 
 Deno.test("a client that leaves while another engine is to go on frees everything", async () => {
   await using setup = simulatedNodes({

@@ -9,6 +9,8 @@ import { type ProviderName, PROVIDERS } from "./provider_table.ts";
 
 /** A provider's models hardly change; asking for them costs nothing. */
 const REFRESH_EVERY_MS = 600_000;
+/** With the machine's other conditions (design.md 6, health). */
+const REACH_EVERY_MS = 30_000;
 
 /** A provider that the operator named and has a key of. */
 export interface ProviderAccount {
@@ -57,6 +59,7 @@ export function createProviderEngine(
     profile: async () =>
       (await import("./provider_profile.ts")).providerProfile(facts),
     refreshEveryMs: REFRESH_EVERY_MS,
+    reachEveryMs: REACH_EVERY_MS,
     prefix: `${name}/`,
     isPaid: true,
     isPrivate: !isLent,

@@ -40,6 +40,8 @@ export interface UpstreamEngineOptions {
   profile(): Promise<UpstreamProfile>;
   /** Time between two looks at its models. */
   readonly refreshEveryMs: number;
+  /** Time between two looks whether it can be reached at all; absent where looking at its models tells soon enough. */
+  readonly reachEveryMs?: number;
   /** Put before the names of its models, for example `groq/`; none unless said. */
   readonly prefix?: string;
   /** Whether using it costs money: see `Offer.isPaid`. */
@@ -168,19 +170,25 @@ class HttpUpstream implements UpstreamEngine {
   }
 
   async #watch(): Promise<void> {
-    const { clock, refreshEveryMs } = this.#options;
+    const { clock, http, reachEveryMs = Infinity, refreshEveryMs } =
+      this.#options;
     const { signal } = this.#closing;
     const closed = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => closed.resolve(), { once: true });
     while (!signal.aborted) {
       await this.refresh();
       if (signal.aborted) return;
-      const due = Promise.withResolvers<void>();
-      using _timer = clock.after(
-        nextRefreshMs(this.#standing, refreshEveryMs),
-        () => due.resolve(),
-      );
-      await Promise.race([due.promise, closed.promise]);
+      let leftMs = nextRefreshMs(this.#standing, refreshEveryMs);
+      while (leftMs > 0 && !signal.aborted) {
+        const restMs = Math.min(leftMs, reachEveryMs);
+        leftMs -= restMs;
+        const due = Promise.withResolvers<void>();
+        using _timer = clock.after(restMs, () => due.resolve());
+        await Promise.race([due.promise, closed.promise]);
+        if (leftMs <= 0 || signal.aborted) break;
+        // Looked at in full at once, and by that rule soon out of use.
+        if (!await http.isReachable(signal)) break;
+      }
     }
   }
 

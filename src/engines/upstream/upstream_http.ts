@@ -91,6 +91,29 @@ export class UpstreamHttp implements HttpClient {
       : { kind: "json", value };
   }
 
+  /**
+   * Whether anybody answers there, whatever the answer. No key goes along, and
+   * nothing is paid for it.
+   *
+   * @param signal Aborting it breaks the look off.
+   */
+  async isReachable(signal: AbortSignal): Promise<boolean> {
+    const { clock, url, fetch } = this.#options;
+    using deadline = clock.deadline(PROBE_MS, signal);
+    try {
+      const response = await fetch(urlOf(url, "/v1/models"), {
+        method: "HEAD",
+        redirect: "manual",
+        signal: deadline.signal,
+      });
+      await response.body?.cancel();
+      return true;
+    } catch {
+      // No name, no route, no answer: all the same to whoever would ask.
+      return false;
+    }
+  }
+
   async post(call: HttpCall, signal: AbortSignal): Promise<Response> {
     const { url, fetch, headers, key = null, clock } = this.#options;
     const response = await fetch(urlOf(url, call.path), {

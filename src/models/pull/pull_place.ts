@@ -1,10 +1,10 @@
-import { Fault } from "../../domain/mod.ts";
+import { bytesToStayFree, Fault } from "../../domain/mod.ts";
 import { FileError, type Files } from "../../platform/mod.ts";
 import { groupModelFiles } from "../model_files.ts";
 import type { ModelStore } from "../model_store.ts";
 import type { PlannedFile, PullPlan } from "./pull_plan.ts";
 
-/** Left free on the disk, whatever a model takes. */
+/** Left free on a disk of unknown size, whatever a model takes. */
 const SPARE_BYTES = 256 * 1024 * 1024;
 const FOLDER_MODE = 0o755;
 
@@ -15,6 +15,8 @@ export interface PlacePorts {
   readonly modelsDir: string;
   /** Free space where the models are, or null where it is not known. */
   freeDiskBytes(): number | null;
+  /** Size of that disk, or null where it is not known; absent where nobody says. */
+  totalDiskBytes?(): number | null;
 }
 
 /**
@@ -113,25 +115,36 @@ export async function isThere(files: Files, path: string): Promise<boolean> {
 }
 
 /**
- * Refuse what does not fit on the disk.
+ * Refuse what does not fit on the disk, or would leave less of it than has to
+ * stay free.
  *
  * @param ports What it needs.
- * @param totalBytes What comes, or null where it is not known.
+ * @param comingBytes What comes, or null where it is not known.
  * @throws {Fault} `storage_failed`.
  */
 export function checkSpace(
-  ports: Pick<PlacePorts, "freeDiskBytes">,
-  totalBytes: number | null,
+  ports: Pick<PlacePorts, "freeDiskBytes" | "totalDiskBytes">,
+  comingBytes: number | null,
 ): void {
   const freeBytes = ports.freeDiskBytes();
-  if (freeBytes === null || totalBytes === null) return;
-  if (totalBytes + SPARE_BYTES <= freeBytes) return;
+  if (freeBytes === null) return;
+  const diskBytes = ports.totalDiskBytes?.() ?? null;
+  if (comingBytes === null && diskBytes === null) return;
+  const staysBytes = diskBytes === null
+    ? SPARE_BYTES
+    : Math.max(SPARE_BYTES, bytesToStayFree(diskBytes));
+  if ((comingBytes ?? 0) + staysBytes <= freeBytes) return;
   const shown = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+  const coming = comingBytes === null
+    ? ""
+    : `The model has ${shown(comingBytes)}, and `;
   throw new Fault(
     "storage_failed",
-    `The model has ${shown(totalBytes)}, and the disk has ${
+    `${coming}${coming === "" ? "The" : "the"} disk has ${
       shown(freeBytes)
-    } left: make room, or set COVEY_MODELS_DIR to another disk`,
+    } left, and ${
+      shown(staysBytes)
+    } have to stay free: make room, or set COVEY_MODELS_DIR to another disk`,
   );
 }
 

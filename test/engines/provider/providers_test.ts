@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Fault, Secret } from "../../../src/domain/mod.ts";
+import { type Engine, Fault, Secret } from "../../../src/domain/mod.ts";
 import {
   type ProviderName,
   PROVIDERS,
@@ -10,12 +10,18 @@ import { createRouter } from "../../../src/router/mod.ts";
 import { chatRequest } from "../../fakes/chat_request.ts";
 import { CountingMetrics } from "../../fakes/counting_metrics.ts";
 import { QuietLog } from "../../fakes/quiet_log.ts";
-import { nodeIdOf } from "../../fakes/scripted_engine.ts";
+import {
+  answering,
+  nodeIdOf,
+  offerOf,
+  ScriptedEngine,
+} from "../../fakes/scripted_engine.ts";
 import { openAiAnswer } from "../../fakes/upstream_server.ts";
 
 const KEY = "sk-0123456789-not-to-be-seen";
 
 interface SeenCall {
+  readonly method: string;
   readonly url: URL;
   readonly headers: Headers;
   readonly redirect: string;
@@ -28,6 +34,7 @@ async function setUpProvider(
   name: ProviderName,
   answer: (call: SeenCall) => Response | undefined = () => undefined,
   isLent = false,
+  own: (clock: ManualClock) => Engine | null = () => null,
 ) {
   const clock = new ManualClock();
   const log = new QuietLog();
@@ -42,19 +49,21 @@ async function setUpProvider(
     log,
     fetch: (url, init) => {
       const call: SeenCall = {
+        method: init.method ?? "GET",
         url: new URL(url),
         headers: new Headers(init.headers),
         redirect: String(init.redirect),
         body: typeof init.body === "string" ? JSON.parse(init.body) : null,
       };
       calls.push(call);
-      return Promise.resolve(answer(call) ?? usual(call));
+      return new Promise((resolve) => resolve(answer(call) ?? usual(call)));
     },
   });
   await engine.refresh();
+  const beside = own(clock);
   const router = createRouter({
     self: { id: node, name: "node-1" },
-    localEngines: [engine],
+    localEngines: [engine, ...beside === null ? [] : [beside]],
     peers: () => [],
     policy: "local_first",
     maxQueue: 8,
@@ -131,6 +140,52 @@ Deno.test("nothing is spent on a request that did not ask for the provider", asy
   assert.deepEqual(setup.calls.map(({ url }) => url.pathname), [
     "/openai/v1/models",
   ]);
+});
+
+Deno.test("a provider that can not be reached takes out its own models alone, within a minute, and comes back (health conditions)", async () => {
+  let isDown = false;
+  const own = (clock: ManualClock) =>
+    new ScriptedEngine({
+      clock,
+      node: nodeIdOf(1),
+      offers: [offerOf()],
+      script: () => answering("from here"),
+    });
+  await using provider = await setUpProvider(
+    "groq",
+    () => {
+      if (isDown) throw new TypeError("No route to host");
+      return undefined;
+    },
+    true,
+    own,
+  );
+  const { ask, calls, clock, engine, router } = provider;
+  assert.match((await ask("groq/models/m")).text, /hello|hi|w/i);
+  isDown = true;
+  const before = calls.length;
+  await clock.advance(45_000);
+  const look = calls.slice(before).find(({ method }) => method === "HEAD");
+  assert(look !== undefined, "looked at with the machine's other conditions");
+  assert.equal(look.headers.get("authorization"), null, "without the key");
+  assert.deepEqual(engine.view().availability, {
+    kind: "unavailable",
+    reason: "groq can not be reached",
+  });
+  await assert.rejects(ask("groq/models/m"), { code: "model_not_found" });
+  assert.match((await ask("m")).text, /from here/);
+  const [standing] = router.standing();
+  assert.deepEqual(
+    standing?.engines.map(({ availability, breaker }) => [
+      availability.kind,
+      breaker,
+    ]),
+    [["unavailable", "closed"], ["available", "closed"]],
+  );
+  assert.equal(router.report().conditions?.ok ?? true, true);
+  isDown = false;
+  await clock.advance(31_000);
+  assert.equal(engine.view().availability.kind, "available");
 });
 
 Deno.test("peers hear of a provider where it is lent, and not elsewhere", async () => {
