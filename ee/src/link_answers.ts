@@ -54,12 +54,13 @@ export class LinkAnswers {
     if (guard.isBelieved(keyHash, query.bootId)) places.heard(caller, query);
     const peer = peers.get(keyHash);
     if (peer?.monitor.health.state !== "healthy") peer?.monitor.pollNow();
+    const work = host.router.report();
     return encodeStatus({
       version: host.node.version,
       bootId,
       name: host.node.name,
       linkPort: port(),
-      draining: host.router.report().draining ?? false,
+      draining: work.draining ?? false,
       rows: query.rowsDigest === membership.digest ? [] : membership.rows(),
       addresses: places.passOn(
         caller,
@@ -68,7 +69,7 @@ export class LinkAnswers {
           .filter((other) => other !== keyHash),
       ),
       door: door.door,
-      work: host.router.report(),
+      work,
     });
   }
 

@@ -62,6 +62,8 @@ export class PeerMonitor implements AsyncDisposable {
   /** Who waits for a poll that has not begun yet. */
   readonly #askers = new Set<() => void>();
   #polling = false;
+  /** Whether its last answer made no sense. */
+  #isUnreadable = false;
   #again = false;
   /** Pause after the last failed test, and the time until which it lasts. */
   #testPauseMs = 0;
@@ -135,6 +137,8 @@ export class PeerMonitor implements AsyncDisposable {
 
   /** Ask now, and not only when it is time. */
   pollNow(): void {
+    // Two that cannot read each other would wake each other without end.
+    if (this.#isUnreadable && this.#askers.size === 0) return;
     if (this.#polling) this.#again = true;
     else this.#wake?.();
   }
@@ -181,12 +185,14 @@ export class PeerMonitor implements AsyncDisposable {
       if (signal.aborted) return false;
       this.#hop.observe(roundTripMs);
       this.#held = { status, atMs: clock.monotonic() };
+      this.#isUnreadable = false;
       this.#pass();
       onStatus(status);
       return true;
     } catch (error) {
       if (signal.aborted) return false;
       const problem = error instanceof LinkError ? error.problem : "broken";
+      this.#isUnreadable = problem === "protocol";
       const heardMs = lastHeardMs();
       const lives = heardMs !== null && problem !== "protocol" &&
         clock.monotonic() - heardMs < HEARD_WITHIN_MS;

@@ -132,3 +132,38 @@ Deno.test("PeerMonitor takes a young byte for a pass, but not where the peer ref
   await peer.clock.advance(0);
   assert.equal(peer.state, "degraded");
 });
+
+Deno.test("PeerMonitor asks a peer that it cannot read no sooner for being woken, but at once for who waits", async () => {
+  await using peer = new Watched();
+  peer.answer = "protocol";
+  await peer.clock.advance(5000);
+  const before = peer.polls;
+  // Each asks the other for its status, and each answer wakes the other.
+  for (let n = 0; n < 100; n++) {
+    peer.monitor.pollNow();
+    await peer.clock.advance(1);
+  }
+  assert(peer.polls - before <= 1, `${peer.polls - before}`);
+  peer.answer = "ok";
+  await peer.monitor.refreshed(new AbortController().signal);
+  assert.equal(peer.state, "healthy");
+  const polls = peer.polls;
+  peer.monitor.pollNow();
+  await peer.clock.advance(0);
+  assert.equal(peer.polls, polls + 1, "it is read again");
+});
+
+Deno.test("PeerMonitor.refreshed ends with its signal, and with the monitor", async () => {
+  const peer = new Watched();
+  await peer.clock.advance(0);
+  peer.answer = "timeout";
+  const stop = new AbortController();
+  const waiting = peer.monitor.refreshed(stop.signal);
+  await peer.clock.advance(10);
+  stop.abort();
+  await waiting;
+  const last = peer.monitor.refreshed(new AbortController().signal);
+  await peer[Symbol.asyncDispose]();
+  await last;
+  await peer.monitor.refreshed(new AbortController().signal);
+});
