@@ -4,7 +4,8 @@ import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects, Opened } from "./attempt_loop.ts";
 import { tryCandidates } from "./attempt_loop.ts";
 import type { Continuation } from "./continuation.ts";
-import { errorEvent, QUEUED_COMMENT } from "./error_event.ts";
+import { errorEvent } from "./error_event.ts";
+import { waitingComment } from "./waiting_comment.ts";
 import { streamOf } from "./whole_answer.ts";
 
 /** How a request ended, for counting. */
@@ -185,7 +186,15 @@ export class AnswerSession {
               : null;
             commented = true;
             if (gone) return;
-            if (now === null) return controller.enqueue(QUEUED_COMMENT);
+            if (now === null) {
+              const waiting = this.#current();
+              return controller.enqueue(
+                waitingComment(
+                  waiting?.engine ?? null,
+                  waiting?.candidate.offer.model ?? "",
+                ),
+              );
+            }
             live = this.#lateStream(now);
             this.#events.content();
           }

@@ -22,8 +22,3 @@ export function errorEvent(fault: Fault): Uint8Array {
   };
   return new TextEncoder().encode(`data: ${JSON.stringify(body)}\n\n`);
 }
-
-/** A comment that keeps the connection alive while nothing is there to send. */
-export const QUEUED_COMMENT: Uint8Array = new TextEncoder().encode(
-  ": queued\n\n",
-);
