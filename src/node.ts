@@ -80,6 +80,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       isBusy,
       isUsed: (model) => computing.engine?.isUsing(model) ?? false,
       explain: (error) => explainDenial(files, error, options.userId ?? null),
+      explain: (error) => explainDenial(files, error, options.userId ?? null),
     }),
   );
   await store.refresh();

@@ -116,3 +116,12 @@ export function fileKeyOf(file: GgufFile): string {
 export function baseOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
+
+/**
+ * Folders of a path without the file's name; empty where there are none.
+ *
+ * @param path A path with `/`.
+ */
+export function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}

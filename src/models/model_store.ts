@@ -20,6 +20,7 @@ import { ModelDigests } from "./model_digests.ts";
 import {
   baseOf,
   fileKeyOf,
+  folderOf,
   groupModelFiles,
   type ModelFiles,
 } from "./model_files.ts";
@@ -44,6 +45,8 @@ export interface ModelStoreOptions {
   readonly manifestsDir: string;
   /** Whether the machine answers requests, before which digests stand back. */
   readonly isBusy?: () => boolean;
+  /** Says of a failed file operation which folder is to blame, for the log. */
+  readonly explain?: (error: FileError) => Promise<string>;
   /** Whether an engine computes with a model just now. */
   readonly isUsed?: (model: string) => boolean;
 }
@@ -342,7 +345,7 @@ class WatchedFolder implements ModelStore {
       await this.#look();
       this.#complaint = null;
     } catch (error) {
-      if (!this.#closing.signal.aborted) this.#complain(error);
+      if (!this.#closing.signal.aborted) await this.#complain(error);
     } finally {
       this.#running = null;
     }
@@ -462,8 +465,13 @@ class WatchedFolder implements ModelStore {
     }
   }
 
-  #complain(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+  async #complain(error: unknown): Promise<void> {
+    const { explain } = this.#options;
+    const reason = error instanceof FileError && explain !== undefined
+      ? await explain(error)
+      : error instanceof Error
+      ? error.message
+      : String(error);
     if (reason === this.#complaint) return;
     this.#complaint = reason;
     this.#options.log.warn("Failed to scan the models folder", { reason });
@@ -479,11 +487,6 @@ const UNSEEN: Inspection = {
   reason: "The file was not inspected",
   transient: true,
 };
-
-/** Folder of a path, empty for the models folder itself. */
-function folderOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
-}
 
 /** Folder that a model's first part lies in. */
 function housedIn({ files }: ModelFiles): string {

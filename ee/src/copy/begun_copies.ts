@@ -1,4 +1,5 @@
-import { FileError, type Files } from "@covey/core/platform";
+import { FileError, type FileFact, type Files } from "@covey/core/platform";
+import { CopyError } from "./copy_error.ts";
 
 /** Where models arrive; hidden in the models folder: on its file system, and passed over by its scan. */
 export const PARTS_FOLDER = ".copies";
@@ -11,11 +12,45 @@ export async function begunCopies(
   modelsDir: string,
 ): Promise<readonly string[]> {
   try {
+    if (await whatIsThere(files, modelsDir) !== "folder") return [];
     const entries = await files.list(`${modelsDir}/${PARTS_FOLDER}`);
     return entries.map(({ name }) => name)
       .filter((name) => /^[0-9a-f]{64}$/.test(name));
   } catch (error) {
     if (error instanceof FileError && error.problem === "missing") return [];
+    throw error;
+  }
+}
+
+/**
+ * Refuse to write through what is no folder: a link in its place would lead
+ * what comes from members out of the models folder.
+ *
+ * @param files The file system.
+ * @param modelsDir The models folder.
+ * @throws {CopyError} When something else has its name.
+ * @throws {FileError} When the models folder can not be read.
+ */
+export async function checkPartsFolder(
+  files: Files,
+  modelsDir: string,
+): Promise<void> {
+  const kind = await whatIsThere(files, modelsDir);
+  if (kind === null || kind === "folder") return;
+  throw new CopyError(
+    `"${PARTS_FOLDER}" in the models folder is a ${kind}, no folder: move it away`,
+  );
+}
+
+async function whatIsThere(
+  files: Files,
+  modelsDir: string,
+): Promise<FileFact["kind"] | null> {
+  try {
+    const entries = await files.list(modelsDir);
+    return entries.find(({ name }) => name === PARTS_FOLDER)?.kind ?? null;
+  } catch (error) {
+    if (error instanceof FileError && error.problem === "missing") return null;
     throw error;
   }
 }

@@ -14,6 +14,8 @@ import { fetchHeld, fetchManifest } from "./copy_calls.ts";
 import { CopyError, CopyPaused, NotHeldError } from "./copy_error.ts";
 import { CopyPace } from "./copy_pace.ts";
 import type { CopyAsk, CopyState } from "./copy_view.ts";
+import { checkPartsFolder } from "./begun_copies.ts";
+import { failureOf } from "./copy_failure.ts";
 import { checkRoom } from "./disk_gate.ts";
 import { Gather } from "./gather.ts";
 import type { Holding } from "./holding.ts";
@@ -161,7 +163,7 @@ export class CopyJob {
       this.#state = "failed";
       this.#message = signal.aborted
         ? "The node stopped; it goes on with its next start"
-        : `${reasonOf(error)}. What came is kept: ask again to go on`;
+        : `${failureOf(error)}. What came is kept: ask again to go on`;
       if (!signal.aborted) {
         log.warn("A copy failed", { model, reason: reasonOf(error) });
       }
@@ -213,6 +215,7 @@ export class CopyJob {
       return await PartStore.remove(files, shelf.folder, root);
     }
     checkModelName(model);
+    await checkPartsFolder(files, shelf.folder);
     const known = await PartStore.manifestOf(files, shelf.folder, root);
     this.#manifest = { ...known ?? await this.#findManifest(signal), model };
     if (

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
 import { FileError, type Files } from "../../platform/mod.ts";
-import { baseOf, groupModelFiles } from "../model_files.ts";
+import { baseOf, folderOf, groupModelFiles } from "../model_files.ts";
 
 const DEEPEST = 10;
 const MOST_ENTRIES = 100_000;
@@ -81,10 +81,6 @@ export async function findModels(
   });
   const along = new Set(found.map(({ projector }) => projector?.path));
   return found.filter(({ files: [first] }) => !along.has(first?.path));
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 async function findOllama(

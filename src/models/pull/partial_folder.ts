@@ -1,5 +1,10 @@
 import type { Log } from "../../domain/mod.ts";
-import { type Clock, FileError, type Files } from "../../platform/mod.ts";
+import {
+  type Clock,
+  FileError,
+  type FileFact,
+  type Files,
+} from "../../platform/mod.ts";
 
 /** Partial files of no pull are kept that long for whoever pulls again. */
 export const STALE_MS = 7 * 24 * 3_600_000;
@@ -28,8 +33,13 @@ export async function collectPartials(
   isWanted: (id: string) => boolean,
 ): Promise<readonly string[]> {
   const folder = `${modelsDir}/${PARTIAL_FOLDER}`;
+  // A link in its place would have other folders' contents removed.
+  const isFolder = (await entriesIn(files, modelsDir)).some((entry) =>
+    entry.name === PARTIAL_FOLDER && entry.kind === "folder"
+  );
+  if (!isFolder) return [];
   const removed: string[] = [];
-  for (const name of await namesIn(files, folder)) {
+  for (const { name } of await entriesIn(files, folder)) {
     if (isWanted(name)) continue;
     const path = `${folder}/${name}`;
     const touchedMs = await lastTouchedMs(files, path);
@@ -51,7 +61,7 @@ async function lastTouchedMs(
   const { kind, modifiedMs } = await files.stat(path);
   if (kind !== "folder") return modifiedMs;
   let newest = modifiedMs;
-  for (const name of await namesIn(files, path)) {
+  for (const { name } of await entriesIn(files, path)) {
     const inner = await files.stat(`${path}/${name}`);
     if (inner.modifiedMs === null) return null;
     newest = Math.max(newest ?? 0, inner.modifiedMs);
@@ -59,12 +69,12 @@ async function lastTouchedMs(
   return newest;
 }
 
-async function namesIn(
+async function entriesIn(
   files: Files,
   folder: string,
-): Promise<readonly string[]> {
+): Promise<readonly FileFact[]> {
   try {
-    return (await files.list(folder)).map(({ name }) => name);
+    return await files.list(folder);
   } catch (error) {
     if (error instanceof FileError && error.problem === "missing") return [];
     throw error;
