@@ -16,6 +16,7 @@ import {
   withConditions,
 } from "./domain/mod.ts";
 import type { EmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
+import { findGpuAdvice } from "./gpu_advice.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createImports } from "./models/import/imports.ts";
 import { usualPlaces } from "./models/import/usual_places.ts";
@@ -80,7 +81,6 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       isBusy,
       isUsed: (model) => computing.engine?.isUsing(model) ?? false,
       explain: (error) => explainDenial(files, error, options.userId ?? null),
-      explain: (error) => explainDenial(files, error, options.userId ?? null),
     }),
   );
   await store.refresh();
@@ -141,6 +141,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     router,
     changed: () => joined.slot?.cluster?.announce?.(),
   });
+  const advice = await findGpuAdvice(options);
+  if (advice !== null) log.warn(advice);
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -162,6 +164,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           noteOrigins: (...noted) => store.noteOrigins(...noted),
         },
         toolEnv: options.toolEnv ?? {},
+        advice: advice === null ? [] : [advice],
       },
       platform,
     }),
@@ -200,6 +203,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     version,
     machine: sensors.reading(),
     conditions: sensors.conditions(),
+    ...advice === null ? {} : { note: advice },
     inFlight: router.inFlight(),
     ...tierNow(sensors.tier?.() ?? null),
   });

@@ -15,7 +15,7 @@ import type { Platform } from "@covey/core/platform";
 export async function actAlone(
   action: ClusterAction,
   _body: JsonObject,
-  _host: Host,
+  host: Host,
   platform: Platform,
   signal: AbortSignal,
 ): Promise<JsonValue> {
@@ -28,7 +28,12 @@ export async function actAlone(
       return { copies: [], unknown: [] };
     case "doctor": {
       const { consult } = await import("./doctor/consult.ts");
-      return await consult({ state: "none" }, platform, signal);
+      return await consult(
+        { state: "none" },
+        platform,
+        host.advice ?? [],
+        signal,
+      );
     }
     case "cancel_copy":
     case "copy":

@@ -182,7 +182,12 @@ class BackgroundCluster implements Cluster {
         return { events: this.#audit.list() };
       case "doctor": {
         const { consult } = await import("./doctor/consult.ts");
-        return await consult(this.#patient(), this.#platform, signal);
+        return await consult(
+          this.#patient(),
+          this.#platform,
+          this.#host.advice ?? [],
+          signal,
+        );
       }
       case "invite":
         return await this.#invite(body);

@@ -47,7 +47,10 @@ export function viewMembers(sources: ViewSources): readonly MemberView[] {
       health: withConditions("healthy", report.conditions),
       draining: report.draining ?? false,
       addresses: places.own(),
-      ...standingOf(sources, membership.own, [notes.own]),
+      ...standingOf(sources, membership.own, [
+        notes.own,
+        ...host.advice ?? [],
+      ]),
       ...host.node.role === "controller" ? { role: "controller" } : {},
     },
     ...peers.list().map((peer): MemberView => viewPeer(sources, peer)),

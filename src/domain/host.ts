@@ -42,6 +42,8 @@ export interface Host {
   readonly machine?: Machine;
   /** The models folder; unset where there is none to copy from or into. */
   readonly models?: ModelShelf;
+  /** What the owner of this machine should do, a sentence each; absent for nothing. */
+  readonly advice?: readonly string[];
   /** Variables that programs of the system may see which the cluster starts; none of them is a secret. */
   readonly toolEnv?: Readonly<Record<string, string>>;
 }

@@ -6,6 +6,7 @@
  */
 export type { BatteryPolicy } from "./battery_policy.ts";
 export { registerMachineMetrics } from "./machine_metrics.ts";
+export { findGpus, type GpuMaker } from "./seen_gpus.ts";
 export {
   createSensors,
   type Sensors,

@@ -1,9 +1,10 @@
-import type { MachineReader } from "./sensor.ts";
+import { FileError, type Files } from "../platform/mod.ts";
 
 /** Who made a card that computes. */
 export type GpuMaker = "nvidia" | "amd" | "intel";
 
 const FOLDER = "/sys/class/drm";
+const MOST_ENTRIES = 64;
 /** Makers by their number on the bus; cards of virtual machines and servers' consoles are none of these. */
 const MAKERS: Readonly<Record<string, GpuMaker>> = {
   "0x10de": "nvidia",
@@ -15,18 +16,31 @@ const MAKERS: Readonly<Record<string, GpuMaker>> = {
  * Look which graphics cards this machine has, whether or not anything uses
  * them. Only Linux says.
  *
- * @param reader Reads the machine.
+ * @param files The machine's files.
  * @returns Each maker once, in the order of the cards.
  */
 export async function findGpus(
-  reader: Pick<MachineReader, "names" | "text">,
+  files: Pick<Files, "list" | "readText">,
 ): Promise<readonly GpuMaker[]> {
   const makers: GpuMaker[] = [];
-  for (const name of await reader.names(FOLDER)) {
+  const entries = await orNull(files.list(FOLDER)) ?? [];
+  for (const { name } of entries.slice(0, MOST_ENTRIES)) {
     if (!/^card\d+$/.test(name)) continue;
-    const vendor = await reader.text(`${FOLDER}/${name}/device/vendor`);
+    const vendor = await orNull(
+      files.readText(`${FOLDER}/${name}/device/vendor`),
+    );
     const maker = MAKERS[vendor?.trim().toLowerCase() ?? ""];
     if (maker !== undefined && !makers.includes(maker)) makers.push(maker);
   }
   return makers;
+}
+
+/** What can not be read is not known. */
+async function orNull<Value>(read: Promise<Value>): Promise<Value | null> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof FileError) return null;
+    throw error;
+  }
 }

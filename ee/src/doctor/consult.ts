@@ -19,18 +19,21 @@ export type Patient =
  *
  * @param patient How its cluster is.
  * @param platform Clock, files and the rest.
+ * @param advice What the machine's owner should do besides.
  * @param signal Aborting it gives up.
  * @returns The report as the API gives it.
  */
 export async function consult(
   patient: Patient,
   platform: Platform,
+  advice: readonly string[],
   signal: AbortSignal,
 ): Promise<JsonValue> {
+  const besides = advice.map((text) => info("node", "machine", text));
   if (patient.state === "running") {
     const means = { ...patient.means, platform, system: systemOf() };
     const facts = await examine(means, signal);
-    return encodeReport(reportOf(true, judgeCluster(facts)));
+    return encodeReport(reportOf(true, [...judgeCluster(facts), ...besides]));
   }
   const findings: Finding[] = [
     judgeDescriptors(await readDescriptorLimit(platform.files)),
@@ -47,6 +50,7 @@ export async function consult(
         `the cluster did not come up: ${patient.reason}`,
         "remove the cause and start the node again",
       ),
+    ...besides,
   ];
   return encodeReport(reportOf(true, findings));
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { adviseOnPacks } from "../../../src/engines/packs/pack_advice.ts";
+import { MemoryFiles } from "../../../src/platform/mod.ts";
 import { findGpus } from "../../../src/sensors/seen_gpus.ts";
 
 const BOTH = [
@@ -31,10 +32,18 @@ Deno.test("findGpus tells cards that compute from screens of virtual machines", 
     card2: "0x10de\n",
     card3: "0x1002\n",
   };
-  const found = await findGpus({
-    names: () =>
-      Promise.resolve([...Object.keys(vendors), "card1-HDMI-A-1", "version"]),
-    text: (path) => Promise.resolve(vendors[path.split("/")[4] ?? ""] ?? null),
-  });
+  const files = new MemoryFiles(
+    Object.fromEntries(
+      Object.entries(vendors).map(([card, vendor]) => [
+        `/sys/class/drm/${card}/device/vendor`,
+        vendor,
+      ]),
+    ),
+  );
+  const found = await findGpus(files);
   assert.deepEqual(found, ["nvidia", "amd"]);
+});
+
+Deno.test("findGpus finds none where the machine does not say", async () => {
+  assert.deepEqual(await findGpus(new MemoryFiles({ "/x": "" })), []);
 });
