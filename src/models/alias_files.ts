@@ -39,6 +39,23 @@ export function aliasFiles(
 }
 
 /**
+ * Tell whether a model has its second name already.
+ *
+ * @param model The model.
+ * @param named What has the name, if anything.
+ * @throws {Fault} When another model has it.
+ */
+export function hasName(model: ModelFiles, named?: ModelFiles): boolean {
+  const [{ identity }] = model.files;
+  if (named === undefined) return false;
+  if (identity !== null && named.files[0].identity === identity) return true;
+  throw new Fault(
+    "conflict",
+    `There is another model ${JSON.stringify(named.name)}; remove it first`,
+  );
+}
+
+/**
  * Give files a second name: all of them or, where one fails, none.
  *
  * @param files The file system.

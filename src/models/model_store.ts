@@ -13,7 +13,7 @@ import {
   type ModelWeights,
 } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
-import { aliasFiles, linkAliases } from "./alias_files.ts";
+import { aliasFiles, hasName, linkAliases } from "./alias_files.ts";
 import { type FolderScan, scanFolder } from "./folder_scan.ts";
 import { makeManifest } from "./manifest.ts";
 import { ModelDigests } from "./model_digests.ts";
@@ -240,15 +240,7 @@ class WatchedFolder implements ModelStore {
     const parts = this.#partsOf(model);
     const aliases = aliasFiles(parts, name);
     const { files, log, modelsDir } = this.#options;
-    const other = this.#parts.get(name);
-    const [{ identity }] = parts.files;
-    if (identity !== null && other?.files[0].identity === identity) return;
-    if (other !== undefined) {
-      throw new Fault(
-        "conflict",
-        `There is another model ${JSON.stringify(name)}; remove it first`,
-      );
-    }
+    if (hasName(parts, this.#parts.get(name))) return;
     try {
       const digests = await this.#digests.recall(parts);
       await linkAliases(files, modelsDir, aliases);
