@@ -4,11 +4,11 @@
  * for an equal pair and for seed 1's own (1 : 0.85). Every ratio is of one run.
  *
  * A text takes 0.8 s here and took 4.3 s on the seed's machines. It must not be
- * much shorter: with as many callers as machines each of those waits for its
- * next request while an answer goes home and the next request comes, about 5 ms
- * here and some more through a member, while one machine alone has the other
- * caller's request in its queue. At 0.16 s a text that is 7 % of the ratio, and
- * says nothing of the router.
+ * much shorter: with as many callers as machines each machine waits while an
+ * answer goes home and the next request comes, about 5 ms here and some more
+ * through a member, and one machine alone has the other caller's request in its
+ * queue meanwhile. At 0.16 s a text that is 5 % of the ratio, and says nothing
+ * of the router.
  *
  * Run: deno task bench:cluster [--quick] [--json FILE]
  *   [--pair equal|seed] [--routing balanced|local_first] [--work text|embeddings] [--at 1,2]
