@@ -1,5 +1,6 @@
 import {
   openAiAnswer,
+  type RecordedCall,
   startUpstreamServer,
   type UpstreamServer,
 } from "./upstream_server.ts";
@@ -68,6 +69,10 @@ export function startFakeOllama(
             : { capabilities: model.capabilities }),
         });
       }
+      case "/api/chat":
+      case "/api/generate":
+      case "/api/embed":
+        return ownAnswer(call);
       case "/v1/models":
         return Response.json({
           object: "list",
@@ -77,4 +82,47 @@ export function startFakeOllama(
         return openAiAnswer(call);
     }
   }, port);
+}
+
+/** What Ollama's own routes answer: two words, a call where a tool is offered, vectors. */
+function ownAnswer({ body, path }: RecordedCall): Response {
+  if (path === "/api/embed") {
+    const inputs = [body.input].flat();
+    return Response.json({
+      model: body.model,
+      embeddings: inputs.map(() => [0.25, -1]),
+      prompt_eval_count: 4,
+    });
+  }
+  const said = (text: string) =>
+    path === "/api/chat"
+      ? { message: { role: "assistant", content: text }, done: false }
+      : { response: text, done: false };
+  const end = {
+    ...said(""),
+    done: true,
+    done_reason: body.prompt === undefined && body.messages === undefined
+      ? "load"
+      : "stop",
+    prompt_eval_count: 7,
+    eval_count: 2,
+  };
+  if (body.stream === false) {
+    return Response.json({ ...end, ...said("one two"), done: true });
+  }
+  const call = {
+    message: {
+      role: "assistant",
+      content: "",
+      tool_calls: [{ function: { name: "f", arguments: { city: "Bern" } } }],
+    },
+    done: false,
+  };
+  const lines = body.tools === undefined
+    ? [said("one"), said(" two"), end]
+    : [call, end];
+  return new Response(
+    lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
+    { headers: { "content-type": "application/x-ndjson" } },
+  );
 }

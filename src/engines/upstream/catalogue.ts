@@ -8,6 +8,8 @@ export interface CatalogueModel {
   readonly features: readonly ModelFeature[];
   /** Tokens of prompt and answer together, or null where the server does not say. */
   readonly contextLength: number | null;
+  /** Tokens that it can be loaded with at a caller's wish; absent or null where that is `contextLength`. */
+  readonly contextLimit?: number | null;
   /** Size of its weights, or null where the server does not say. */
   readonly sizeBytes: number | null;
   /** Whether it is in memory; servers that do not say have theirs loaded. */

@@ -6,6 +6,7 @@ import {
   type CatalogueModel,
   MOST_MODELS,
 } from "./catalogue.ts";
+import { createOllamaClient } from "./ollama_client.ts";
 import type { UpstreamHttp } from "./upstream_http.ts";
 import type { UpstreamProfile } from "./upstream_profile.ts";
 
@@ -43,6 +44,8 @@ interface Details {
   readonly capabilities: readonly Capability[];
   readonly features: readonly ModelFeature[];
   readonly contextLength: number | null;
+  /** What it was trained for. */
+  readonly contextLimit: number | null;
 }
 
 /**
@@ -55,6 +58,7 @@ export function createOllamaProfile(): UpstreamProfile {
   const shown = new Map<string, Details>();
   return {
     slots: 1,
+    heeding: createOllamaClient,
     emptyContent: "",
     async list(http, signal): Promise<CatalogueAnswer> {
       const tags = await http.probe("/api/tags", signal);
@@ -77,6 +81,7 @@ export function createOllamaProfile(): UpstreamProfile {
           name: model.name,
           ...details,
           contextLength: loaded.get(model.name) ?? details.contextLength,
+          contextLimit: details.contextLimit,
           sizeBytes: model.size ?? null,
           isLoaded: loaded.has(model.name),
         });
@@ -132,7 +137,13 @@ function readDetails(
     : [];
   if (words?.includes("tools") === true) features.push("tools");
   if (words?.includes("vision") === true) features.push("vision");
-  return { capabilities, features, contextLength: contextOf(show) };
+  const contextLimit = trainedContextOf(show);
+  return {
+    capabilities,
+    features,
+    contextLength: setContextOf(show) ?? contextLimit,
+    contextLimit,
+  };
 }
 
 function capabilitiesOf(words: readonly string[]): readonly Capability[] {
@@ -142,12 +153,18 @@ function capabilitiesOf(words: readonly string[]): readonly Capability[] {
   return found;
 }
 
-/** What its Modelfile sets, else what it was trained for. */
-function contextOf(
+/** What its Modelfile sets, or null. */
+function setContextOf(
   show: z.infer<typeof showSchema> | undefined,
 ): number | null {
   const set = /^num_ctx\s+(\d{1,9})\s*$/m.exec(show?.parameters ?? "")?.[1];
-  if (set !== undefined) return Number(set);
+  return set === undefined ? null : Number(set);
+}
+
+/** What it was trained for. */
+function trainedContextOf(
+  show: z.infer<typeof showSchema> | undefined,
+): number | null {
   for (const [name, value] of Object.entries(show?.model_info ?? {})) {
     if (name.endsWith(".context_length") && typeof value === "number") {
       return value;

@@ -94,6 +94,11 @@ class HttpUpstream implements UpstreamEngine {
     this.#watching = this.#watch();
   }
 
+  /** Whether its server unloads a model when it is asked to. */
+  get canUnload(): boolean {
+    return this.#profile?.heeding !== undefined;
+  }
+
   view(): EngineView {
     const availability = this.#closing.signal.aborted
       ? { kind: "unavailable", reason: "The node is shutting down" } as const
@@ -149,14 +154,19 @@ class HttpUpstream implements UpstreamEngine {
     const request = content === undefined
       ? attempt.request
       : withContent(attempt.request, content);
+    const { upkeep } = request;
+    const client = upkeep === undefined
+      ? http
+      : this.#profile?.heeding?.(http, upkeep) ?? http;
     const answer = await dispatchHttp(
-      { client: http, headers: {}, died: this.#closing.signal },
+      { client, headers: {}, died: this.#closing.signal },
       { ...attempt, model, request },
       signal,
       () => {},
     );
     const isFine = answer.status >= LEAST_OK && answer.status < LEAST_NOT_OK;
-    if (isFine) this.#noteLoaded(attempt.model);
+    if (upkeep?.only === "unload") await this.refresh();
+    else if (isFine) this.#noteLoaded(attempt.model);
     return answer;
   }
 
@@ -251,6 +261,9 @@ class HttpUpstream implements UpstreamEngine {
       capabilities: model.capabilities,
       features: model.features,
       contextLength: model.contextLength ?? UNKNOWN_CONTEXT,
+      ...((model.contextLimit ?? 0) > (model.contextLength ?? UNKNOWN_CONTEXT)
+        ? { contextLimit: model.contextLimit ?? 0 }
+        : {}),
       sizeBytes: model.sizeBytes,
       state: model.isLoaded
         ? { kind: "warm", loadTimeMs: null }

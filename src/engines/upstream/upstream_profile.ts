@@ -1,3 +1,5 @@
+import type { Upkeep } from "../../domain/mod.ts";
+import type { HttpClient } from "../http_client.ts";
 import type { CatalogueAnswer } from "./catalogue.ts";
 import type { UpstreamHttp } from "./upstream_http.ts";
 
@@ -18,6 +20,12 @@ export interface UpstreamProfile {
    * the server takes no null for it; absent for null.
    */
   readonly emptyContent?: "";
+  /**
+   * The way to ask it so that what a caller wants of a model in memory counts;
+   * absent for servers that have no words for that. With it, the server unloads
+   * a model when it is asked to.
+   */
+  heeding?(client: HttpClient, upkeep: Upkeep): HttpClient;
   /**
    * Ask what models it has. The form of the answer decides, never its status:
    * some servers answer 200 to anything.
