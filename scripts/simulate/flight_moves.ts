@@ -27,6 +27,7 @@ export class EntryMoves {
       UNHEARD,
       new DeviceQueues(clock),
       () => 0,
+      () => [],
     );
   }
 

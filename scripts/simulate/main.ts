@@ -9,6 +9,7 @@
 import { parseArgs } from "node:util";
 import type { RoutingRule } from "./policies/policy.ts";
 import { RULES } from "./policies/rules.ts";
+import { defeatsOf, figuresOf } from "./figures.ts";
 import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { type RunRecord, simulate } from "./simulation.ts";
@@ -62,7 +63,10 @@ async function playScenario(
   return summaries;
 }
 
-function table(summaries: readonly Summary[]): string[] {
+function table(
+  scenario: Scenario,
+  summaries: readonly Summary[],
+): string[] {
   const head = [
     "rule".padEnd(18),
     ...[
@@ -125,7 +129,25 @@ function table(summaries: readonly Summary[]): string[] {
         } % of answers within the published P80`,
     ].flat()
   );
-  return [head, ...rows, ...notes];
+  return [head, ...rows, ...notes, ...verdict(scenario, summaries)];
+}
+
+/** What the scenario is there to show, and where another rule did better. */
+function verdict(
+  { concedes, name }: Scenario,
+  summaries: readonly Summary[],
+): readonly string[] {
+  const figures = figuresOf(name, summaries).map((
+    { isReached, measured, reach, what },
+  ) =>
+    `figure: ${what}: reach ${reach}, measured ${measured.toFixed(3)}${
+      isReached ? "" : "  NOT REACHED"
+    }`
+  );
+  const defeats = defeatsOf(summaries).map((one) =>
+    `${one}: ${concedes ?? "not explained"}`
+  );
+  return [...figures, ...defeats];
 }
 
 if (import.meta.main) {
@@ -158,8 +180,12 @@ if (import.meta.main) {
     print(
       `\n${scenario.name}: ${scenario.about} (${(tookMs / 1000).toFixed(1)} s)`,
     );
-    for (const line of table(summaries)) print(line);
-    results.push({ scenario: scenario.name, summaries });
+    for (const line of table(scenario, summaries)) print(line);
+    results.push({
+      scenario: scenario.name,
+      summaries,
+      figures: figuresOf(scenario.name, summaries),
+    });
   }
   if (values.json !== undefined) {
     await Deno.writeTextFile(values.json, JSON.stringify(results, null, 2));

@@ -86,6 +86,8 @@ export interface Scenario {
   /** Round trip between nodes. */
   readonly hopMs: number;
   readonly policy: "balanced" | "local_first";
+  /** Why another rule may win here; absent where none should. */
+  readonly concedes?: string;
 }
 
 /** Tokens a second of a node of speed 1. */
