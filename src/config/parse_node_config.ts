@@ -59,6 +59,7 @@ const CLUSTER_SETTINGS = [
   SETTINGS.advertise,
   SETTINGS.peers,
   SETTINGS.mdnsInterfaces,
+  SETTINGS.placeModels,
 ];
 
 const SLOTS_BY_DEFAULT = 2;
@@ -243,6 +244,7 @@ function clusterConfig(values: SettingValues): ClusterConfig {
     peers: values.peers,
     mdnsInterfaces: values.mdnsInterfaces,
     licence: values.licence?.reveal() ?? null,
+    ...values.placeModels ? { placeModels: true } : {},
   };
 }
 

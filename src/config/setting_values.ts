@@ -29,6 +29,7 @@ export interface SettingValues {
   readonly allowedOrigins: readonly string[];
   readonly trustLoopback: boolean;
   readonly lendProviders: boolean;
+  readonly placeModels: boolean;
   readonly continue: boolean;
   readonly upstreams: UpstreamsConfig;
   readonly providers: readonly ProviderName[];

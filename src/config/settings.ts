@@ -251,6 +251,15 @@ export const SETTINGS: {
     toggle: true,
     parse: toggle,
   },
+  placeModels: {
+    variable: "COVEY_PLACE_MODELS",
+    about: "Copy a model to an idle member once a minute's callers wait 10 s",
+    accepts: TOGGLE_FORMS,
+    fallback: false,
+    fallbackText: "0",
+    toggle: true,
+    parse: toggle,
+  },
   continue: {
     variable: "COVEY_CONTINUE",
     about: "Go on with a broken answer on another member",

@@ -72,4 +72,6 @@ export interface ClusterConfig {
   readonly mdnsInterfaces: readonly string[] | null;
   /** Licence text, or null. */
   readonly licence: string | null;
+  /** Whether a saturated node has its models copied to idle members; absent for no. */
+  readonly placeModels?: boolean;
 }

@@ -19,9 +19,11 @@ export class ClusterCopies implements AsyncDisposable {
 
   /** Go on with copies that an earlier start began, where there are any. */
   async start(): Promise<void> {
-    const { host: { log, models }, platform: { files } } = this.#options;
+    const { host, platform: { files } } = this.#options;
+    const { config, log, models } = host;
     if (models === undefined) return;
     try {
+      if (config.placeModels === true) await this.#open();
       if ((await begunCopies(files, models.folder)).length === 0) return;
       await (await this.#open()).resume();
     } catch (error) {

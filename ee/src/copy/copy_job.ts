@@ -76,6 +76,7 @@ export class CopyJob {
     this.ask = ask;
     this.#means = means;
     this.#model = ask.model;
+    this.#message = ask.reason ?? null;
     this.#pace = new CopyPace({
       clock: means.clock,
       isBusy: () => means.isBusy(),
@@ -189,7 +190,7 @@ export class CopyJob {
     const { files, log, shelf } = this.#means;
     const { bytesPerSecond, model, root } = this.ask;
     this.#state = "paused";
-    this.#message = null;
+    this.#message = this.ask.reason ?? null;
     try {
       const kept = { model, bytesPerSecond, paused: true };
       await writeKeptAsk(files, shelf.folder, root, kept);
@@ -354,7 +355,7 @@ export class CopyJob {
         }
         if (gather.sources.length > 0) {
           this.#state = "copying";
-          this.#message = null;
+          this.#message = this.ask.reason ?? null;
         } else this.#wait("No member that has it answers");
         const gatherers = [...sources.values()].filter(({ gatherer }) =>
           gatherer !== null
@@ -384,7 +385,7 @@ export class CopyJob {
     const other = shelf.list().find(({ name }) => name === model);
     this.#model = other === undefined ? model : `${model}-${root.slice(0, 8)}`;
     this.#message = other === undefined
-      ? null
+      ? this.ask.reason ?? null
       : `Another model is called "${model}" here, so this one is "${this.#model}"`;
     this.#published = await parts.publish(shelf.folder, this.#model);
     if (manifest !== null) this.#manifest = { ...manifest, model: this.#model };

@@ -18,6 +18,7 @@ import { CopyPace } from "./copy_pace.ts";
 import { parseCopyAsk } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
 import { ModelSender } from "./model_sender.ts";
+import { PlacementWatch } from "./placement_watch.ts";
 import { parseQuestion, PULLS_PATH } from "./pull_call.ts";
 import { PullTurns } from "./pull_turns.ts";
 
@@ -29,6 +30,8 @@ export class CopyService implements AsyncDisposable {
   /** What pulls ask first; null where this node keeps no models. */
   readonly turns: PullTurns | null;
   readonly #options: CopiesOptions;
+  /** Null where nobody asked for it. */
+  readonly #placement: PlacementWatch | null;
   readonly #sender: ModelSender;
   readonly #life = new AbortController();
   /** The manifest read last, by root: each chunk sent asks for it. */
@@ -61,6 +64,14 @@ export class CopyService implements AsyncDisposable {
         desk: this.desk,
         clock,
         peers: () => options.peers.list(),
+        life: this.#life.signal,
+      });
+    this.#placement = this.desk === null ||
+        host.config.placeModels !== true
+      ? null
+      : new PlacementWatch({
+        ...options,
+        desk: this.desk,
         life: this.#life.signal,
       });
     this.#sender = new ModelSender({
@@ -150,6 +161,7 @@ export class CopyService implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
+    this.#placement?.[Symbol.dispose]();
     await this.desk?.[Symbol.asyncDispose]();
   }
 

@@ -50,6 +50,8 @@ export interface CopyAsk {
   readonly model: string;
   /** Most bytes a second, or null for as many as go. */
   readonly bytesPerSecond: number | null;
+  /** Why it was asked for, where no operator did. */
+  readonly reason?: string;
 }
 
 const state = z.enum([
@@ -78,6 +80,7 @@ const askSchema = z.object({
   root: z.string().regex(/^[0-9a-f]{64}$/),
   model: z.string().min(1).max(300),
   bytesPerSecond: z.number().min(1).nullable().default(null),
+  reason: z.string().max(500).exactOptional(),
 });
 
 /**

@@ -1,5 +1,11 @@
 import { setImmediate } from "node:timers";
-import type { ClusterConfig, Engine, Secret } from "@covey/core/domain";
+import type {
+  ClusterConfig,
+  Engine,
+  ModelShelf,
+  Secret,
+  WorkReport,
+} from "@covey/core/domain";
 import {
   createSeededEntropy,
   ManualClock,
@@ -144,6 +150,10 @@ export interface HostOptions {
   readonly config?: Partial<ClusterConfig>;
   /** Keys of licence issuers. */
   readonly licenceKeys?: readonly string[];
+  /** What its node reports of its work, where it has no real router. */
+  readonly work?: () => WorkReport;
+  /** Its models folder; absent for none. */
+  readonly models?: ModelShelf;
   /** Makes its router, instead of one that answers everything at once. */
   readonly router?: (
     peers: () => readonly Engine[],
@@ -184,6 +194,8 @@ export class LanHost implements NetHost {
     this.#node = await WholeNode.open({
       n: this.n,
       ...(more.files === undefined ? {} : { files: more.files }),
+      ...(more.work === undefined ? {} : { work: more.work }),
+      ...(more.models === undefined ? {} : { models: more.models }),
       config: { linkHost: "0.0.0.0", ...more.config },
       ...(router === undefined
         ? {}

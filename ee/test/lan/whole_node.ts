@@ -3,6 +3,7 @@ import {
   type ClusterConfig,
   type Engine,
   type MemberView,
+  type ModelShelf,
   Secret,
   type WorkReport,
 } from "@covey/core/domain";
@@ -53,6 +54,10 @@ export interface WholeNodeOptions {
   readonly world?: Pick<Platform, "clock" | "entropy">;
   readonly seams?: ClusterSeams;
   readonly toolEnv?: Readonly<Record<string, string>>;
+  /** What it reports of its work, where it has no real router; nothing to do unless told otherwise. */
+  readonly work?: () => WorkReport;
+  /** Its models folder; absent for none. */
+  readonly models?: ModelShelf;
   /** A real router in the place of one that answers everything at once. */
   router?(peers: () => readonly Engine[]): OwnedRouter;
 }
@@ -96,6 +101,7 @@ export class WholeNode implements AsyncDisposable {
           ...options.config,
         },
         stateDir: "/state",
+        ...options.models === undefined ? {} : { models: options.models },
         toolEnv: options.toolEnv ?? {},
         drain(draining) {
           drained.is = draining;
@@ -104,7 +110,7 @@ export class WholeNode implements AsyncDisposable {
           return Promise.resolve();
         },
         router: router ?? {
-          report: () => ({ ...WORK, draining: drained.is }),
+          report: () => ({ ...options.work?.() ?? WORK, draining: drained.is }),
           serve: () =>
             Promise.resolve({
               kind: "accepted",
