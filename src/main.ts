@@ -214,15 +214,20 @@ function engineCommand({ files }: Platform): Command {
 }
 
 async function runEngine(args: readonly string[]): Promise<number> {
-  const { runEngineHost } = await import("./engines/embedded/host/main.ts");
+  const io = {
+    stdin: Deno.stdin.readable,
+    stdout: Deno.stdout.writable,
+    stderr: Deno.stderr.writable,
+  };
   // Its parent is gone or wants it gone: work under way ends with the process.
-  Deno.exit(
-    await runEngineHost(args, {
-      stdin: Deno.stdin.readable,
-      stdout: Deno.stdout.writable,
-      stderr: Deno.stderr.writable,
-    }),
-  );
+  if (args[0] === "--server") {
+    const { runServerChild } = await import(
+      "./engines/embedded/server/server_child.ts"
+    );
+    Deno.exit(await runServerChild(args.slice(1), io));
+  }
+  const { runEngineHost } = await import("./engines/embedded/host/main.ts");
+  Deno.exit(await runEngineHost(args, io));
 }
 
 async function openPacks(files: Files, dataDir: string): Promise<EnginePacks> {

@@ -1,6 +1,8 @@
+import { StartError } from "./api/mod.ts";
 import type { NodeConfig } from "./config/mod.ts";
 import type { Engine, NodeId } from "./domain/mod.ts";
 import { createCommandEngines } from "./engines/command/command_engines.ts";
+import { isOnPath } from "./engines/command/known_programs.ts";
 import {
   createEmbeddedEngine,
   type EmbeddedEngine,
@@ -39,6 +41,7 @@ export interface OwnEngines {
   feelsMachine(engine: Engine): boolean;
 }
 
+const SERVER = "llama-server";
 /** One list, so that who compares lists sees no change where nothing is found. */
 const NONE: readonly Engine[] = [];
 
@@ -57,8 +60,9 @@ export async function openOwnEngines(
   options: OwnEngineOptions,
 ): Promise<OwnEngines> {
   const { config } = options;
+  const server = await findServer(options);
   const embedded = runsEmbedded(config)
-    ? stack.use(openEmbedded(options))
+    ? stack.use(openEmbedded(options, server))
     : null;
   const fixed: Engine[] = [
     ...openSimulated(stack, options),
@@ -75,7 +79,25 @@ export async function openOwnEngines(
   };
 }
 
-function openEmbedded(options: OwnEngineOptions): EmbeddedEngine {
+/**
+ * Find llama.cpp's own server, where it is to compute.
+ *
+ * @throws {StartError} When it is to and is not there.
+ */
+async function findServer(
+  { config, engineEnv, platform: { files } }: OwnEngineOptions,
+): Promise<string | null> {
+  if (config.role !== "node" || config.engine !== SERVER) return null;
+  if (await isOnPath(files, engineEnv["PATH"] ?? "", SERVER)) return SERVER;
+  throw new StartError(
+    `COVEY_ENGINE is "${SERVER}", and no program of that name is on the PATH; install llama.cpp, or give auto`,
+  );
+}
+
+function openEmbedded(
+  options: OwnEngineOptions,
+  server: string | null,
+): EmbeddedEngine {
   const { config, log, platform, processes, self, sensors, store } = options;
   return createEmbeddedEngine({
     ...platform,
@@ -91,6 +113,7 @@ function openEmbedded(options: OwnEngineOptions): EmbeddedEngine {
     pinned: config.pinned,
     gpu: "auto",
     packsDir: packsFolder(config.dataDir),
+    ...server === null ? {} : { serverProgram: server },
     env: options.engineEnv,
     runtimeDir: `${config.dataDir}/run`,
     temporaryDir: options.temporaryDir,

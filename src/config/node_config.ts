@@ -156,7 +156,7 @@ export type TlsConfig =
   };
 
 /** Which engine runs GGUF files. */
-export type EngineChoice = "auto" | "embedded" | "off";
+export type EngineChoice = "auto" | "embedded" | "llama-server" | "off";
 
 /** Everything an operator can say, checked and frozen. */
 export interface NodeConfig {

@@ -25,7 +25,7 @@ import { UPSTREAM_FORMS, upstreams } from "./upstream_setting.ts";
 
 const ROLES = ["node", "controller"] as const;
 const ROUTINGS = ["local_first", "balanced"] as const;
-const ENGINES = ["auto", "embedded", "off"] as const;
+const ENGINES = ["auto", "embedded", "llama-server", "off"] as const;
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 const BATTERY = ["local", "serve", "off"] as const;
 const PROVIDERS = [
@@ -353,15 +353,10 @@ export const SETTINGS: {
   engine: {
     variable: "COVEY_ENGINE",
     about: "Which engine runs GGUF files",
-    accepts: "auto, embedded or off",
+    accepts: "auto, embedded, llama-server (found on the PATH) or off",
     fallback: "auto",
     fallbackText: "auto",
-    parse: (text) =>
-      /^llama-?server$/i.test(text)
-        ? refuse(
-          "llama-server is not part of this build yet, give auto, embedded or off",
-        )
-        : oneOf(ENGINES)(text),
+    parse: oneOf(ENGINES),
   },
   engineThreads: {
     variable: "COVEY_ENGINE_THREADS",

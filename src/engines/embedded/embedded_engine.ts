@@ -7,6 +7,7 @@ import {
   Fault,
   type LoadState,
   type LocalModel,
+  type ModelFeature,
   neededMemory,
   type NodeId,
   type Offer,
@@ -54,7 +55,7 @@ export function createEmbeddedEngine(
 class ChildEngine implements EmbeddedEngine {
   readonly node: NodeId;
   readonly nodeName: string;
-  readonly id = "embedded";
+  readonly id: string;
   readonly isMeasurable = true;
   readonly canUnload = true;
   readonly #options: EmbeddedEngineOptions;
@@ -67,6 +68,7 @@ class ChildEngine implements EmbeddedEngine {
     this.#options = options;
     this.node = options.node;
     this.nodeName = options.nodeName;
+    this.id = options.serverProgram === undefined ? "embedded" : "llama-server";
     this.#loaded = new LoadedModels(options);
   }
 
@@ -191,7 +193,7 @@ class ChildEngine implements EmbeddedEngine {
       root: model.root,
       capabilities: model.capabilities,
       features: model.capabilities.includes("chat")
-        ? [...model.features, "logprobs", "resume"]
+        ? [...model.features, ...this.#writingFeatures()]
         : model.features,
       contextLength,
       ...(contextLimit > contextLength ? { contextLimit } : {}),
@@ -216,6 +218,13 @@ class ChildEngine implements EmbeddedEngine {
         ? { evicts: this.#loaded.evictions(model) }
         : {}),
     };
+  }
+
+  /** Going on with an answer is this program's own addition to llama-server's dialect. */
+  #writingFeatures(): readonly ModelFeature[] {
+    return this.#options.serverProgram === undefined
+      ? ["logprobs", "resume"]
+      : ["logprobs"];
   }
 
   #loadState(model: LocalModel): LoadState {

@@ -25,6 +25,8 @@ export interface EmbeddedEngineOptions {
   readonly keepAliveMs: number;
   /** Whether a GPU is used where there is one. */
   readonly gpu: "auto" | "off";
+  /** llama.cpp's own server, which computes instead of this program; absent for none. */
+  readonly serverProgram?: string;
   /** Where GPU libraries lie that were added; absent where none can be. */
   readonly packsDir?: string;
   /** Everything an engine process may know of the environment: PATH, HOME and their like. */

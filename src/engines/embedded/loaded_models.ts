@@ -216,8 +216,9 @@ export class LoadedModels implements AsyncDisposable {
     wished: number,
     signal: AbortSignal,
   ): Promise<Launch<EngineChannel>> {
-    const { entropy, env, files, gpu, packsDir, processes, slots } =
+    const { entropy, env, files, gpu, packsDir, processes, serverProgram } =
       this.#options;
+    const { slots } = this.#options;
     const { createClient = createUnixHttpClient } = this.#options;
     const threads = await this.#countThreads();
     const folder = await this.#socketFolder();
@@ -233,7 +234,9 @@ export class LoadedModels implements AsyncDisposable {
       slots,
       threads,
       gpu,
-      ...packsDir === undefined ? {} : { packs: packsDir },
+      ...packsDir === undefined || serverProgram !== undefined
+        ? {}
+        : { packs: packsDir },
     };
     return {
       token,
@@ -241,6 +244,7 @@ export class LoadedModels implements AsyncDisposable {
         command: [
           ...processes.self,
           "engine",
+          ...serverProgram === undefined ? [] : ["--server", serverProgram],
           ...Object.entries(flags).flatMap(([name, value]) => [
             `--${name}`,
             `${value}`,
