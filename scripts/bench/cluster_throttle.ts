@@ -21,13 +21,13 @@ export interface ThrottleRun {
   readonly back10s: number;
   /** From then on. */
   readonly back: number;
-  /** Times that the share crossed the middle between usual and fair; two are needed. */
+  /** Times that the share within 10 s crossed the middle between usual and fair; two are needed. */
   readonly crossings: number;
   readonly reached: boolean;
 }
 
 const MODEL = "paced";
-const TOKENS = 64;
+const TOKENS = 32;
 const TOKEN_MS = 10;
 const THROTTLED_TO = 0.4;
 const CALLERS = 3;
@@ -99,11 +99,12 @@ function read(
   const usual = share(BIN_S, THROTTLE_S).share;
   const fair = THROTTLED_TO / (1 + THROTTLED_TO);
   const middle = (usual + fair) / 2;
-  const crossings = bins.filter((one, at) => {
-    const before = bins[at - 1];
-    return before !== undefined && at > 1 &&
-      one.share < middle !== before.share < middle;
-  }).length;
+  const isLow = Array.from(
+    { length: END_S / BIN_S - 2 },
+    (_, at) => share((at + 1) * BIN_S, (at + 3) * BIN_S).share < middle,
+  );
+  const crossings = isLow.filter((low, at) => at > 0 && low !== isLow[at - 1])
+    .length;
   const after10s = share(THROTTLE_S + BIN_S, THROTTLE_S + 2 * BIN_S).share;
   const back10s = share(RECOVER_S + BIN_S, RECOVER_S + 2 * BIN_S).share;
   return {
