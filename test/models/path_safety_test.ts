@@ -8,6 +8,9 @@ import {
   createSeededEntropy,
   createSystemClock,
   explainDenial,
+  FileError,
+  ManualClock,
+  MemoryFiles,
 } from "../../src/platform/mod.ts";
 import { buildGguf, buildModel } from "../fakes/gguf_builder.ts";
 import { type HubServer, startHub } from "../fakes/hub_server.ts";
@@ -172,6 +175,30 @@ Deno.test({
     );
     assert.deepEqual(node.store.list().map(({ name }) => name), ["small"]);
   },
+});
+
+Deno.test("one unreadable file hides no other (DLD-06)", async () => {
+  const files = new MemoryFiles({
+    "/models/closed.gguf": buildModel(),
+    "/models/good.gguf": buildModel(),
+  });
+  const open = files.open.bind(files);
+  files.open = (path) =>
+    path.endsWith("closed.gguf")
+      ? Promise.reject(new FileError("denied", path, "open", undefined))
+      : open(path);
+  await using store = createModelStore({
+    files,
+    clock: new ManualClock(),
+    log: new QuietLog(),
+    modelsDir: "/models",
+    manifestsDir: "/data/manifests",
+  });
+  await store.refresh();
+  assert.deepEqual(store.list().map(({ name }) => name), ["good"]);
+  assert.deepEqual(store.invalid(), [
+    { name: "closed", reason: "The file can not be read" },
+  ]);
 });
 
 Deno.test("links in the models folder lead no pull, import or clean-up out of it", async () => {

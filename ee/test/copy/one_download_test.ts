@@ -142,6 +142,32 @@ Deno.test("a node that waits for the pull of another shows how far that is, and 
   assert.deepEqual(await two.files.readBytes(path), bytes);
 });
 
+Deno.test("a split model and what a member was given by hand are copied whole, all parts or none (GGF-01)", async () => {
+  const parts = [weights(), weights()];
+  parts[1]?.fill(7, 15_000);
+  const [one1 = weights(), two2 = weights()] = parts;
+  const names = [1, 2].map((part) => `b-Q6_K-0000${part}-of-00002.gguf`);
+  await using hub = startHub({ [`${names[0]}`]: one1, [`${names[1]}`]: two2 });
+  const lan = new FakeLan();
+  await using one = await start(1, lan, hub);
+  await using two = await start(2, lan, hub);
+  await Promise.all([met(one.node, 1), met(two.node, 1)]);
+  // Never pulled there: its digests alone tell that it is the same.
+  for (const [at, bytes] of parts.entries()) {
+    await one.files.writeAtomic(`/models/${names[at]}`, bytes, 0o600);
+  }
+  await one.store.refresh();
+  await one.store.digested();
+  const outcome = await two.pull();
+  assert.deepEqual([outcome.model, outcome.from], ["b-Q6_K", ["node-1"]]);
+  assert.equal(outcome.sizeBytes, one1.length + two2.length);
+  assert.equal(givenBytes(hub), 0);
+  assert.deepEqual(
+    (await two.files.list("/models/b-Q6_K")).map(({ name }) => name),
+    names,
+  );
+});
+
 Deno.test("a plain URL is fetched once while its validator stays, and anew when it is another file", async () => {
   const bytes = weights();
   await using hub = startHub({ [FILE]: bytes });
