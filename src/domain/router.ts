@@ -29,6 +29,8 @@ export interface RoutedAnswer {
    * OpenAI error event without the terminator; cancelling stops the engine.
    */
   readonly body: ReadableStream<Uint8Array>;
+  /** All of the body, where it is here in full: then `body` need not be read. */
+  readonly pieces?: readonly Uint8Array[];
 }
 
 /** One model as `/v1/models` lists it, over all engines that offer it. */

@@ -34,6 +34,8 @@ export interface SessionAnswer {
   readonly contentType: string;
   readonly retryAfter: string | null;
   readonly body: ReadableStream<Uint8Array>;
+  /** All of the body, where it is here in full. */
+  readonly pieces?: readonly Uint8Array[];
 }
 
 /** When a stream's head goes out although there is no content yet. */
@@ -158,7 +160,7 @@ export class AnswerSession {
         const { tally, pieces, ...head } = opened.answer;
         const good = head.status < 400;
         this.#end(good ? "answered" : "rejected", tally);
-        return { begun: opened.begun, ...head, body: streamOf(pieces) };
+        return wholeOf(opened.begun, head, pieces);
       }
       case "nothing":
         throw opened.fault;
@@ -336,6 +338,22 @@ export class AnswerSession {
       });
     });
   }
+}
+
+/** A stream of it is made where somebody reads one. */
+function wholeOf(
+  begun: BegunAttempt,
+  head: Pick<SessionAnswer, "status" | "contentType" | "retryAfter">,
+  pieces: readonly Uint8Array[],
+): SessionAnswer {
+  return {
+    begun,
+    ...head,
+    pieces,
+    get body() {
+      return streamOf(pieces);
+    },
+  };
 }
 
 /** Only faults are told; whatever else ends a stream is its client's doing. */

@@ -436,17 +436,24 @@ function enginesOf(
 
 function routed(
   decision: DecisionId,
-  { begun, ...head }: SessionAnswer,
+  answer: SessionAnswer,
   { estimateMs, p80Ms }: Pick<Estimate, "estimateMs" | "p80Ms">,
 ): RoutedAnswer {
-  const { engine, offer } = begun.candidate;
+  const { engine, offer } = answer.begun.candidate;
+  const { status, contentType, retryAfter, pieces } = answer;
   return {
     decision,
     node: engine.node,
     model: offer.model,
     predictedMs: estimateMs,
     predictedP80Ms: p80Ms,
-    ...head,
+    status,
+    contentType,
+    retryAfter,
+    get body() {
+      return answer.body;
+    },
+    ...(pieces === undefined ? {} : { pieces }),
   };
 }
 

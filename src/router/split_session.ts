@@ -57,7 +57,8 @@ export async function answerSplit(
     if (first === undefined) throw new Fault("internal", "Covey lost a part");
     const joined = joinParts(answers.map(({ part }) => part));
     const bytes = new TextEncoder().encode(JSON.stringify(joined));
-    return { ...first.head, body: streamOf([bytes]) };
+    const pieces = [bytes];
+    return { ...first.head, body: streamOf(pieces), pieces };
   } catch (thrown) {
     stop.abort("Another part of the request failed");
     if (thrown instanceof PartRefused) return thrown.head;
@@ -93,7 +94,9 @@ async function answerPart(
       numberFrom: (index * TRIES + one) * NUMBERS_OF_A_PART,
     }, signal);
     if (head.status >= 400) throw new PartRefused(head);
-    const answer = parseWhole(await collectBody(head.body, signal));
+    const answer = parseWhole(
+      head.pieces ?? await collectBody(head.body, signal),
+    );
     if (answer !== undefined && isCompletePart(answer, count)) {
       return { head, part: { from, count, answer } };
     }
