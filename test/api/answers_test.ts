@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { through } from "./dialect/streams.ts";
 import fc from "fast-check";
 import {
   type DecisionId,
@@ -73,10 +74,7 @@ function chunk(model: string, content: string): string {
 async function renamed(
   pieces: readonly Uint8Array<ArrayBuffer>[],
 ): Promise<string> {
-  const stream = ReadableStream.from(pieces).pipeThrough(renameInEvents("m"));
-  return new TextDecoder("utf-8", { fatal: true }).decode(
-    await new Response(stream).bytes(),
-  );
+  return await through(pieces, renameInEvents("m"));
 }
 
 function cutAt(

@@ -3,6 +3,7 @@ import type {
   JsonObject,
   RoutedAnswer,
 } from "../../domain/mod.ts";
+import { through } from "../byte_transform.ts";
 import {
   answerHeaders,
   isEventStream,
@@ -61,7 +62,7 @@ export async function respondIn(
   }
   if (isEventStream(routed.contentType)) {
     return new Response(
-      routed.body.pipeThrough(translateStream(writer.stream(), seed)),
+      through(routed.body, [translateStream(writer.stream(), seed)]),
       { headers: streamHeaders(routed, writer.streamType) },
     );
   }

@@ -1,3 +1,4 @@
+import type { ByteTransform } from "../byte_transform.ts";
 import type { AnswerPiece } from "./answer_piece.ts";
 import { EventData, type StreamItem } from "./event_data.ts";
 import { PieceReader } from "./piece_reader.ts";
@@ -23,7 +24,7 @@ export interface AnswerWriter {
 export function translateStream(
   writer: AnswerWriter,
   seed: string,
-): TransformStream<Uint8Array, Uint8Array> {
+): ByteTransform {
   const events = new EventData();
   const reader = new PieceReader(seed);
   const encoder = new TextEncoder();
@@ -39,17 +40,17 @@ export function translateStream(
     }
     return text;
   }
-  return new TransformStream({
-    transform(chunk, controller) {
+  return {
+    transform(chunk, sink) {
       const text = written(events.push(chunk));
-      if (text !== "") controller.enqueue(encoder.encode(text));
+      if (text !== "") sink.enqueue(encoder.encode(text));
     },
-    flush(controller) {
+    flush(sink) {
       let text = written(events.end());
       if (!reader.over) {
         text += writer.write(reader.broken("The engine's answer broke off"));
       }
-      if (text !== "") controller.enqueue(encoder.encode(text));
+      if (text !== "") sink.enqueue(encoder.encode(text));
     },
-  });
+  };
 }

@@ -7,7 +7,8 @@ import {
   parseExactJson,
   type RoutedAnswer,
 } from "../../domain/mod.ts";
-import { readAtMost } from "../bytes.ts";
+import { through } from "../byte_transform.ts";
+import { join, readAtMost } from "../bytes.ts";
 import { checkEmbeddings, expectedVectors } from "./embedding_answer.ts";
 import { engineError, retryAfterOf } from "./engine_error.ts";
 import { renameInEvents } from "./model_name.ts";
@@ -40,11 +41,14 @@ export async function respondWith(
     return new Response(JSON.stringify({ error }), { status, headers });
   }
   if (isEventStream(routed.contentType)) {
-    const named = routed.body.pipeThrough(renameInEvents(request.model));
+    const rename = renameInEvents(request.model);
     return new Response(
-      request.needs.includes("tools")
-        ? named.pipeThrough(seatToolCalls(routed.decision))
-        : named,
+      through(
+        routed.body,
+        request.needs.includes("tools")
+          ? [rename, seatToolCalls(routed.decision)]
+          : [rename],
+      ),
       {
         status: routed.status,
         headers: streamHeaders(routed, "text/event-stream; charset=utf-8"),
@@ -118,9 +122,11 @@ async function wholeAnswer(
 }
 
 async function bytesOf(
-  { body }: RoutedAnswer,
+  { body, pieces }: Pick<RoutedAnswer, "body" | "pieces">,
 ): Promise<Uint8Array> {
-  const bytes = await readAtMost(body, LONGEST_ANSWER_BYTES);
+  const bytes = pieces === undefined
+    ? await readAtMost(body, LONGEST_ANSWER_BYTES)
+    : join(pieces, pieces.reduce((sum, { length }) => sum + length, 0));
   if (bytes !== undefined) return bytes;
   throw unusable(`it is longer than ${LONGEST_ANSWER_BYTES} bytes`);
 }

@@ -3,6 +3,7 @@ import {
   type JsonValue,
   parseExactJson,
 } from "../../domain/mod.ts";
+import type { ByteTransform } from "../byte_transform.ts";
 
 /** Longest line that is held back for rewriting; a longer one passes as it is. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
@@ -17,7 +18,7 @@ const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
  */
 export function renameInEvents(
   asked: string,
-): TransformStream<Uint8Array, Uint8Array> {
+): ByteTransform {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let held: Uint8Array[] = [];
@@ -49,10 +50,10 @@ export function renameInEvents(
     return `data: ${JSON.stringify({ ...event, model: asked })}${end}`;
   }
 
-  return new TransformStream({
-    transform(chunk, controller) {
+  return {
+    transform(chunk, sink) {
       if (mode === "pass") {
-        controller.enqueue(chunk);
+        sink.enqueue(chunk);
         return;
       }
       const cut = chunk.lastIndexOf(NEWLINE) + 1;
@@ -67,15 +68,15 @@ export function renameInEvents(
         : chunk.subarray(cut);
       const text = decoder.decode(bytes);
       const renamed = text.split("\n").map(renameLine).join("\n");
-      controller.enqueue(renamed === text ? bytes : encoder.encode(renamed));
+      sink.enqueue(renamed === text ? bytes : encoder.encode(renamed));
       if (rest.length === 0) return;
-      if (isPassing()) controller.enqueue(rest);
+      if (isPassing()) sink.enqueue(rest);
       else hold(rest);
     },
-    flush(controller) {
-      if (heldBytes > 0) controller.enqueue(release());
+    flush(sink) {
+      if (heldBytes > 0) sink.enqueue(release());
     },
-  });
+  };
 
   function isPassing(): boolean {
     return mode === "pass";

@@ -4,6 +4,7 @@ import {
   type JsonValue,
   parseExactJson,
 } from "../../domain/mod.ts";
+import type { ByteTransform } from "../byte_transform.ts";
 import { ToolCallSeats } from "../dialect/tool_call_seats.ts";
 
 /**
@@ -16,7 +17,7 @@ import { ToolCallSeats } from "../dialect/tool_call_seats.ts";
  */
 export function seatToolCalls(
   seed: string,
-): TransformStream<Uint8Array, Uint8Array> {
+): ByteTransform {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const choices = new Map<number, ToolCallSeats>();
@@ -51,20 +52,20 @@ export function seatToolCalls(
     return `data: ${JSON.stringify({ ...event, choices: repaired })}${end}`;
   }
 
-  return new TransformStream({
-    transform(chunk, controller) {
+  return {
+    transform(chunk, sink) {
       const text = rest + decoder.decode(chunk, { stream: true });
       const cut = text.lastIndexOf("\n") + 1;
       rest = text.slice(cut);
       if (cut === 0) return;
       const lines = text.slice(0, cut).split("\n").map(seated).join("\n");
-      controller.enqueue(encoder.encode(lines));
+      sink.enqueue(encoder.encode(lines));
     },
-    flush(controller) {
+    flush(sink) {
       rest += decoder.decode();
-      if (rest !== "") controller.enqueue(encoder.encode(seated(rest)));
+      if (rest !== "") sink.enqueue(encoder.encode(seated(rest)));
     },
-  });
+  };
 }
 
 function settle(call: JsonValue, seats: ToolCallSeats): JsonValue {

@@ -1,3 +1,7 @@
+import {
+  type ByteTransform,
+  through as sendThrough,
+} from "../../../src/api/byte_transform.ts";
 import fc from "fast-check";
 
 /** One chunk of the internal dialect. */
@@ -89,9 +93,9 @@ export function oneByOne(text: string): readonly Uint8Array<ArrayBuffer>[] {
 /** Run pieces through a transform and read what comes out as strict UTF-8. */
 export async function through(
   pieces: readonly Uint8Array<ArrayBuffer>[],
-  transform: TransformStream<Uint8Array, Uint8Array>,
+  transform: ByteTransform,
 ): Promise<string> {
-  const stream = ReadableStream.from(pieces).pipeThrough(transform);
+  const stream = sendThrough(ReadableStream.from(pieces), [transform]);
   const parts: Uint8Array[] = [];
   for await (const part of stream) parts.push(part);
   const blob = new Blob(parts.map((part) => new Uint8Array(part)));
