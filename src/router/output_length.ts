@@ -51,11 +51,25 @@ export class OutputLengths {
     if (!Number.isFinite(tokens) || tokens < 0) return;
     const length = { tokens, cut };
     this.#lengths.push(length);
-    const at = this.#sorted.findIndex((one) => isAfter(one, length));
-    this.#sorted.splice(at < 0 ? this.#sorted.length : at, 0, length);
+    this.#sorted.splice(this.#placeOf(length), 0, length);
     if (this.#lengths.length <= KEPT) return;
     const oldest = this.#lengths.shift();
-    this.#sorted.splice(this.#sorted.findIndex((one) => one === oldest), 1);
+    if (oldest !== undefined) {
+      this.#sorted.splice(this.#sorted.indexOf(oldest), 1);
+    }
+  }
+
+  /** Where in the order it belongs, behind its equals. */
+  #placeOf(length: Length): number {
+    let from = 0;
+    let to = this.#sorted.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      const one = this.#sorted[middle];
+      if (one !== undefined && isAfter(one, length)) to = middle;
+      else from = middle + 1;
+    }
+    return from;
   }
 
   /**
