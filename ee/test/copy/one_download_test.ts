@@ -92,9 +92,8 @@ Deno.test("three nodes that pull one model, two of them at once, fetch it but on
     [],
     ["node-1"],
   ]);
-  assert.ok(
-    late.some(({ from, stage }) => stage === "copying" && from.length > 0),
-  );
+  assert.notDeepEqual(outcomes[2]?.from, []);
+  assert.ok(late.some(({ stage }) => stage === "copying"));
   const roots = [one, two, three].map(({ store }) => store.list()[0]?.root);
   assert.equal(new Set(roots).size, 1);
   const [manifest, ...others] = await Promise.all(
