@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { brotliCompressSync } from "node:zlib";
 import { Fault } from "../../../src/domain/mod.ts";
 import { parseUpstreamUrl } from "../../../src/engines/upstream/upstream_url.ts";
 import { startFakeOllama } from "../../fakes/fake_ollama.ts";
@@ -469,4 +470,70 @@ Deno.test("several answers are asked of servers that give them, and refused by n
     (error) => error instanceof Fault && /lacks n\b/.test(error.message),
   );
   assert.equal(ollama.callsOf("/v1/chat/completions").length, 0);
+});
+
+Deno.test("SSE-08 who asks for usage gets one chunk of it from Ollama too, who does not gets none, and it is counted", async () => {
+  const delta = (content: string) =>
+    `data: ${
+      JSON.stringify({ choices: [{ index: 0, delta: { content } }] })
+    }\n\n`;
+  const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+  const stream = delta("a") + `data: {"object":"odd"}\n\n` + delta("b") +
+    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n' +
+    `data: ${JSON.stringify({ usage })}\n\n` +
+    `data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`;
+  await using ollama = startFakeOllama();
+  await using server = startUpstreamServer(async (call) => {
+    if (call.path === "/v1/chat/completions") {
+      return new Response(stream, {
+        headers: { "content-type": "text/event-stream" },
+      });
+    }
+    return await fetch(`${ollama.url}${call.path}`, {
+      method: call.method,
+      ...(call.body === null ? {} : { body: JSON.stringify(call.body) }),
+    });
+  });
+  await using setup = await setUpUpstreams({ kind: "ollama", url: server.url });
+  for (const includeUsage of [true, false]) {
+    const { text } = await setup.ask({ model: "mymodel", includeUsage });
+    const { stream_options: asked } =
+      server.callsOf("/v1/chat/completions").at(-1)?.body ?? {};
+    assert.deepEqual(asked, { include_usage: true }, "for Covey's own account");
+    const events = text.split("\n\n").filter((one) => one.startsWith("data: "))
+      .map((one) => one.slice("data: ".length));
+    assert.equal(events.pop(), "[DONE]");
+    const parsed = events.map((one) => JSON.parse(one));
+    const withUsage = parsed.filter((one) => "usage" in one);
+    if (!includeUsage) {
+      assert.deepEqual(withUsage, []);
+      assert(parsed.every((one) => one.choices?.length !== 0));
+      continue;
+    }
+    assert.equal(withUsage.length, 1);
+    assert.equal(parsed.at(-1), withUsage[0], "the last before the end");
+    assert.deepEqual(withUsage[0].choices, []);
+    assert.deepEqual(withUsage[0].usage, usage);
+  }
+});
+
+Deno.test("REQ-06 brotli and errors of a server arrive readable, with their status and words", async () => {
+  const error = await gzipped('{"error":{"message":"no such voice"}}');
+  const list = brotliCompressSync('{"data":[{"id":"m"}]}');
+  await using server = startUpstreamServer(({ path }) => {
+    const isList = path === "/v1/models";
+    const body = new Uint8Array(isList ? list : error);
+    return new Response(body, {
+      status: isList ? 200 : 400,
+      headers: {
+        ...JSON_TYPE,
+        "content-encoding": isList ? "br" : "gzip",
+        "content-length": String(body.length),
+      },
+    });
+  });
+  await using setup = await setUpUpstreams({ kind: "vllm", url: server.url });
+  const { status, text } = await setup.ask({ stream: false });
+  assert.equal(status, 400);
+  assert.deepEqual(JSON.parse(text), { error: { message: "no such voice" } });
 });
