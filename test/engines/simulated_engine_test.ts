@@ -269,13 +269,14 @@ Deno.test("createSimulatedEngine gives equal inputs equal vectors, as numbers an
   await using _owner = engine;
   const embed = async (input: string | string[], encoding: string) => {
     const body: JsonObject = { input, encoding_format: encoding };
-    const answer = accept(engine, {
-      capability: "embedding",
-      stream: false,
-      body,
-    });
+    const started = await engine.start(
+      buildAttempt("sim-2b", { capability: "embedding", stream: false, body }),
+      new AbortController().signal,
+    );
+    assert.equal(started.kind, "accepted");
+    // Its vectors are digests, made in their own time, before it is accepted.
     await clock.advance(50);
-    const json = JSON.parse(await textOf(await answer));
+    const json = JSON.parse(await textOf(await started.answer()));
     return json.data.map(({ embedding }: { embedding: unknown }) => embedding);
   };
   const [a, b, c] = await embed(["x", "y", "x"], "float");
