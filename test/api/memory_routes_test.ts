@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { fitRows } from "../../src/api/memory_views.ts";
+import type { MemberView, Offer, PlacedOffer } from "../../src/domain/mod.ts";
+import { UNKNOWN_MACHINE } from "../../src/domain/mod.ts";
+import { offerOf } from "../fakes/scripted_engine.ts";
+import { apiUnderTest, get, LOOPBACK, PEER, SELF } from "./api_under_test.ts";
+
+const GB = 1_000_000_000;
+const MEMORY = { weightsBytes: 5 * GB, cacheBytes: 2 * GB, computeBytes: GB };
+const COLD = { kind: "cold" } as const;
+
+function placed(offer: Partial<Offer>, node = SELF): PlacedOffer {
+  return { node, nodeName: "anna", engine: "embedded", offer: offerOf(offer) };
+}
+
+function member(id: typeof SELF, freeGb: number, totalGb: number): MemberView {
+  return {
+    id,
+    name: id === SELF ? "anna" : "ben",
+    self: id === SELF,
+    health: "healthy",
+    draining: false,
+    addresses: [],
+    version: "1",
+    machine: {
+      ...UNKNOWN_MACHINE,
+      memoryAvailableBytes: freeGb * GB,
+      memoryTotalBytes: totalGb * GB,
+    },
+  };
+}
+
+Deno.test("fitRows judges by what engines say, and members without the model by what it takes elsewhere", () => {
+  const verdicts = (
+    offer: Partial<Offer>,
+    free: readonly [number, number],
+    total: readonly [number, number],
+  ) =>
+    fitRows(
+      [placed({ memory: MEMORY, state: COLD, ...offer })],
+      [member(SELF, free[0], total[0]), member(PEER, free[1], total[1])],
+    ).map(({ verdict }) => verdict);
+  assert.deepEqual(verdicts({}, [9, 9], [16, 16]), ["fits", "fits"]);
+  assert.deepEqual(verdicts({}, [7, 7], [16, 16]), [
+    "fits_after_unloading",
+    "no_room_now",
+  ]);
+  const warm = { kind: "warm", loadTimeMs: 1 } as const;
+  assert.deepEqual(verdicts({ state: warm }, [1, 1], [16, 4]), [
+    "loaded",
+    "too_large",
+  ]);
+  const misfit = { reason: "needs 8.0 GB", retryInMs: null };
+  assert.deepEqual(verdicts({ misfit }, [1, 9], [4, 16]), [
+    "too_large",
+    "fits",
+  ]);
+  const short = { ...misfit, retryInMs: 5_000 };
+  assert.deepEqual(verdicts({ misfit: short }, [1, 9], [16, 16]), [
+    "no_room_now",
+    "fits",
+  ]);
+});
+
+Deno.test("the memory of members is shown, asked about and freed over the API", async () => {
+  const { api, router } = apiUnderTest();
+  router.placed = [
+    placed({ model: "m", memory: MEMORY }),
+    placed({ model: "cold", state: COLD }),
+  ];
+  const json = async (path: string) =>
+    await (await api.handle(get(path), LOOPBACK)).json();
+  const { models } = await json("/covey/memory");
+  assert.deepEqual(
+    models.map(({ memoryBytes, model, state }: Record<string, unknown>) => [
+      model,
+      state,
+      memoryBytes,
+    ]),
+    [["m", "warm", 8 * GB]],
+  );
+  assert.equal((await json("/covey/fit/m")).nodes[0].verdict, "loaded");
+  const lost = await api.handle(get("/covey/fit/nobody"), LOOPBACK);
+  assert.equal(lost.status, 404);
+  await lost.body?.cancel();
+
+  const unload = (body: string, headers: Record<string, string>) =>
+    api.handle(
+      new Request("http://127.0.0.1/covey/models/org%2Fm/unload", {
+        method: "POST",
+        headers,
+        body,
+      }),
+      LOOPBACK,
+    );
+  const asJson = { "content-type": "application/json" };
+  router.outcomes = [{
+    node: PEER,
+    nodeName: "ben",
+    engine: "embedded",
+    model: "org/m",
+    unloaded: true,
+    reason: null,
+  }];
+  const done = await (await unload('{"node":"ben"}', asJson)).json();
+  assert.equal(done.outcomes[0].unloaded, true);
+  assert.deepEqual(router.unloads, [{
+    model: "org/m",
+    source: { kind: "node", node: PEER },
+    evenPinned: true,
+  }]);
+  for (
+    const [body, headers, status] of [
+      ["{}", { "content-type": "text/plain" }, 415],
+      ['{"node":5}', asJson, 400],
+    ] as const
+  ) {
+    const refused = await unload(body, headers);
+    assert.equal(refused.status, status);
+    await refused.body?.cancel();
+  }
+  assert.equal(router.unloads.length, 1);
+});
