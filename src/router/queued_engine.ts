@@ -1,38 +1,29 @@
 import {
   type Attempt,
-  BroughtOffers,
   type Engine,
   type EngineAnswer,
   type EngineView,
-  type Eviction,
   Fault,
   type Machine,
   type NodeId,
   type Offer,
-  type QueueReport,
-  type Rates,
   type SpeedPrior,
   type StartResult,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
-import { ArrivalRates } from "./arrival_rates.ts";
 import { AnswerMeter } from "./answer_meter.ts";
-import { observationOf, workOf } from "./answer_observation.ts";
+import { workOf } from "./answer_observation.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
-import { decodes, serviceMs, tpotAt } from "./estimate.ts";
-import type { ModelSlowdown } from "./learning_metrics.ts";
-import { LengthBook } from "./length_book.ts";
-import { decodeLength } from "./length_shape.ts";
-import { RunningSamples } from "./running_samples.ts";
-import { SelfMeasurement } from "./self_measurement.ts";
-import type { LoadOutlook } from "./load_outlook.ts";
+import { clientOf, EngineExperience } from "./engine_experience.ts";
+import { serviceMs } from "./estimate.ts";
 import { HeldAttempt } from "./held_attempt.ts";
-import { learnFrom, ratesAt } from "./machine_speed.ts";
+import type { ModelSlowdown } from "./learning_metrics.ts";
 import { availabilityOn } from "./machine_standing.ts";
 import { meterBody } from "./metered_body.ts";
-import { ModelRates } from "./model_rates.ts";
+import { QueuedOffers } from "./queued_offers.ts";
 import { queueWait } from "./queue_wait.ts";
+import { SelfMeasurement } from "./self_measurement.ts";
 
 /** What a queued engine is made of. */
 export interface QueuedEngineOptions {
@@ -56,11 +47,9 @@ export interface QueuedEngineOptions {
 export class QueuedEngine implements Engine, Disposable {
   readonly #raw: Engine;
   readonly #options: QueuedEngineOptions;
-  readonly #rates = new Map<string, ModelRates>();
+  readonly #experience: EngineExperience;
+  readonly #offers: QueuedOffers;
   readonly #held = new Set<HeldAttempt>();
-  readonly #lengths = new LengthBook();
-  readonly #arrivals = new ArrivalRates();
-  readonly #samples: RunningSamples;
   /** Only where trying costs nobody anything. */
   readonly #self: SelfMeasurement | null;
 
@@ -71,7 +60,9 @@ export class QueuedEngine implements Engine, Disposable {
   constructor(raw: Engine, options: QueuedEngineOptions) {
     this.#raw = raw;
     this.#options = options;
-    this.#samples = new RunningSamples(options.clock);
+    const { clock, queues, speed = null } = options;
+    this.#experience = new EngineExperience({ clock, speed });
+    this.#offers = new QueuedOffers(raw, queues, this.#experience);
     this.#self = raw.isMeasurable === true
       ? new SelfMeasurement({
         clock: options.clock,
@@ -107,22 +98,12 @@ export class QueuedEngine implements Engine, Disposable {
 
   /** How much slower each model that was used runs than it is known to. */
   slowdowns(): readonly ModelSlowdown[] {
-    const nowMs = this.#options.clock.monotonic();
-    return [...this.#rates].map(([model, rates]) => ({
-      engine: this.id,
-      model,
-      ratio: rates.slowdown(nowMs),
-    }));
+    return this.#experience.slowdowns(this.id);
   }
 
   view(): EngineView {
     const view = this.#raw.view();
-    const reports = new Map<string, QueueReport>();
-    const index = new BroughtOffers(
-      view.offers,
-      (offer) => this.#dressed(offer, reports),
-      view.index,
-    );
+    const index = this.#offers.index(view);
     const tier = this.#options.machine?.tier?.() ?? null;
     const availability = this.#options.isDraining?.() === true
       ? { kind: "unavailable", reason: "This node is draining" } as const
@@ -150,14 +131,15 @@ export class QueuedEngine implements Engine, Disposable {
         ? await this.#raw.start(attempt, signal)
         : refused("model_not_here", "unloads nothing when asked");
     }
-    const offer = this.#offer(attempt.model);
+    const offer = this.#offers.offer(attempt.model);
     if (offer === undefined) {
       return refused("model_not_here", `does not offer "${attempt.model}"`);
     }
     const queue = this.#options.queues.of(offer.device);
     const { slots } = offer.queue;
     const full = !queue.isFree(slots) &&
-      queue.countOf(this.#key(offer), "waiting") >= this.#options.maxQueue;
+      queue.countOf(this.#offers.key(offer), "waiting") >=
+        this.#options.maxQueue;
     if (full) {
       const { waitMs } = queueWait(queue.report(slots), []);
       return refused(
@@ -167,7 +149,7 @@ export class QueuedEngine implements Engine, Disposable {
       );
     }
     this.#self?.[Symbol.dispose]();
-    this.#arrivals.observe(offer.model, this.#options.clock.monotonic());
+    this.#experience.asked(offer.model);
     const held = this.#hold(attempt, signal, queue, offer);
     return await Promise.resolve({
       kind: "accepted",
@@ -178,7 +160,7 @@ export class QueuedEngine implements Engine, Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#samples[Symbol.dispose]();
+    this.#experience[Symbol.dispose]();
     this.#self?.[Symbol.dispose]();
     for (const held of this.#held) {
       held.end(new Fault("shutting_down", "This node is shutting down"));
@@ -186,15 +168,20 @@ export class QueuedEngine implements Engine, Disposable {
   }
 
   #isIdle(model: string): boolean {
-    const raw = this.#rawOffer(model);
+    const raw = this.#offers.raw(model);
     return raw?.state.kind === "warm" &&
-      this.#queueOf(raw).isFree(1) && this.#held.size === 0;
+      this.#offers.queueOf(raw).isFree(1) && this.#held.size === 0;
   }
 
   async #measure(attempt: Attempt, signal: AbortSignal): Promise<void> {
-    const offer = this.#offer(attempt.model);
+    const offer = this.#offers.offer(attempt.model);
     if (offer === undefined) return;
-    const held = this.#hold(attempt, signal, this.#queueOf(offer), offer);
+    const held = this.#hold(
+      attempt,
+      signal,
+      this.#offers.queueOf(offer),
+      offer,
+    );
     const { body } = await this.#answer(held, attempt);
     await body.pipeTo(new WritableStream());
   }
@@ -205,7 +192,7 @@ export class QueuedEngine implements Engine, Disposable {
     queue: DeviceQueue,
     offer: Offer,
   ): HeldAttempt {
-    const model = this.#key(offer);
+    const model = this.#offers.key(offer);
     const held = new HeldAttempt(
       attempt.entry,
       signal,
@@ -221,7 +208,7 @@ export class QueuedEngine implements Engine, Disposable {
         { ...offer, state: WARM },
         Math.min(queue.running + 1, Math.max(1, offer.queue.slots)),
       ),
-      outlook: () => this.#outlook(attempt.model),
+      outlook: () => this.#offers.outlook(attempt.model),
     });
     return held;
   }
@@ -232,12 +219,12 @@ export class QueuedEngine implements Engine, Disposable {
     if (signal.aborted) throw signal.reason;
     held.engaged = true;
     try {
-      const offer = this.#offer(attempt.model);
+      const offer = this.#offers.offer(attempt.model);
       if (offer === undefined) {
         throw new Fault("no_candidate", `"${attempt.model}" left its engine`);
       }
       const startedAtMs = this.#options.clock.monotonic();
-      const concurrency = Math.max(1, this.#queueOf(offer).running);
+      const concurrency = Math.max(1, this.#offers.queueOf(offer).running);
       held.expect(serviceMs(workOf(attempt), offer, concurrency));
       const started = await this.#raw.start(attempt, signal);
       if (started.kind === "refused") throw refusalFault(started);
@@ -261,29 +248,17 @@ export class QueuedEngine implements Engine, Disposable {
       attempt.request.capability,
       answer.contentType,
     );
-    const raw = this.#rawOffer(attempt.model);
+    const raw = this.#offers.raw(attempt.model);
     if (raw !== undefined) {
-      held.leftMs = () => this.#leftMs(attempt, raw, meter);
-    }
-    let sampled = false;
-    const sampling = this.#samples.add({
-      meter,
-      concurrencyMs: () => held.concurrencyMs,
-      seen: ({ perEventMs, concurrency }) => {
-        sampled = true;
-        const factor = this.#options.speed?.factor() ?? 1;
-        const rates = this.#ratesOf(offer.model);
-        rates.observeRunning(
-          {
-            perEventMs: perEventMs * factor,
-            concurrency,
-            contextTokens: attempt.request.promptTokens +
-              meter.tally.contentEvents * rates.tokensPerEvent,
-          },
-          clock.monotonic(),
+      held.leftMs = () =>
+        this.#experience.leftMs(
+          attempt,
+          raw,
+          meter,
+          Math.max(1, this.#offers.queueOf(raw).running),
         );
-      },
-    });
+    }
+    const sampling = this.#experience.sample(held, attempt, offer, meter);
     const body = meterBody(answer.body, held.signal, {
       piece: (bytes) => meter.piece(bytes, clock.monotonic()),
       over: (how) => {
@@ -291,168 +266,26 @@ export class QueuedEngine implements Engine, Disposable {
         if (how === "ended") meter.end(clock.monotonic());
         const isWork = attempt.request.upkeep?.only === undefined;
         if (isWork && meter.complete && answer.status < 300) {
-          this.#learn(held, attempt, offer, meter, { startedAtMs, sampled });
+          this.#experience.learn(attempt, offer, meter, {
+            startedAtMs,
+            concurrency: held.meanConcurrency,
+            sampled: sampling.sampled,
+            loadTimeMs: offer.state.kind === "warm"
+              ? null
+              : this.#offers.loadTime(offer.model),
+          });
         }
         held.release(null);
-        if (!this.#ratesOf(offer.model).knowsDecode) {
+        if (!this.#experience.knowsDecode(offer.model)) {
           this.#self?.consider(offer);
         }
       },
     });
     return { ...answer, body };
   }
-
-  #learn(
-    held: HeldAttempt,
-    attempt: Attempt,
-    offer: Offer,
-    meter: AnswerMeter,
-    { startedAtMs, sampled }: {
-      readonly startedAtMs: number;
-      readonly sampled: boolean;
-    },
-  ): void {
-    const nowMs = this.#options.clock.monotonic();
-    learnFrom(
-      this.#ratesOf(offer.model),
-      observationOf(attempt, offer, meter, {
-        startedAtMs,
-        endedAtMs: nowMs,
-        concurrency: held.meanConcurrency,
-        sampled,
-        loadTimeMs: offer.state.kind === "warm"
-          ? null
-          : this.#loadTime(offer.model),
-      }),
-      offer,
-      this.#options.speed ?? null,
-      nowMs,
-    );
-    const { tally } = meter;
-    if (!decodes(attempt.request.capability) || !tally.hasContent) return;
-    this.#lengths.observe(
-      offer.model,
-      tally.outputTokens,
-      tally.cut,
-      clientOf(attempt),
-    );
-  }
-
-  /** What is left of an answer by its length so far; null before its first token. */
-  #leftMs(attempt: Attempt, raw: Offer, meter: AnswerMeter): number | null {
-    if (meter.content === null || !decodes(attempt.request.capability)) {
-      return null;
-    }
-    const lengths = this.#lengths.find(raw.model, clientOf(attempt));
-    if (lengths === undefined) return null;
-    const soFar = meter.tally.contentEvents *
-      this.#ratesOf(raw.model).tokensPerEvent;
-    const tokens = lengths.remaining(
-      soFar,
-      attempt.request.maxOutputTokens,
-      attempt.expectedOutputTokens,
-    );
-    const running = Math.max(1, this.#queueOf(raw).running);
-    const length = decodeLength(attempt.request.promptTokens + soFar, tokens);
-    return tokens * tpotAt(this.#ratesNow(raw), running, length);
-  }
-
-  /** What the load took that has just been waited for, if the engine says so. */
-  #loadTime(model: string): number | null {
-    const state = this.#raw.view().offers.find((offer) => offer.model === model)
-      ?.state;
-    return state?.kind === "warm" ? state.loadTimeMs : null;
-  }
-
-  #offer(model: string): Offer | undefined {
-    const raw = this.#rawOffer(model);
-    return raw === undefined ? undefined : this.#dressed(raw, new Map());
-  }
-
-  /** What a load of a model takes and pushes out, if it is not loaded. */
-  #outlook(model: string): LoadOutlook | null {
-    const raw = this.#rawOffer(model);
-    if (raw === undefined) return null;
-    return {
-      isLoaded: raw.state.kind === "warm" || raw.state.kind === "loading",
-      loadTimeMs: this.#ratesNow(raw).loadTimeMs,
-      evicts: (raw.evicts ?? []).map((one) => `${this.#raw.id} ${one.model}`),
-    };
-  }
-
-  #rawOffer(model: string): Offer | undefined {
-    return this.#raw.view().offers.find((offer) => offer.model === model);
-  }
-
-  /** The engine's own offer with our queue and what was learned. */
-  #dressed(offer: Offer, reports: Map<string, QueueReport>): Offer {
-    const { slots } = offer.queue;
-    const key = `${slots} ${offer.device}`;
-    let queue = reports.get(key);
-    if (queue === undefined) {
-      queue = this.#options.queues.of(offer.device).report(slots);
-      reports.set(key, queue);
-    }
-    const after = queue.waitingMs.length === 0
-      ? undefined
-      : this.#queueOf(offer).play().loadedAfter.get(this.#key(offer));
-    const dressed: Offer = {
-      ...offer,
-      queue,
-      rates: this.#ratesNow(offer),
-      ...(after === undefined ? {} : { loadedAfterQueue: after }),
-    };
-    return offer.evicts === undefined || offer.evicts.length === 0
-      ? dressed
-      : { ...dressed, evicts: offer.evicts.map((one) => this.#counted(one)) };
-  }
-
-  /** How likely what would be evicted is asked for again before it would go anyway. */
-  #counted(eviction: Eviction): Eviction {
-    const { idleMs, keepMs = Infinity, model } = eviction;
-    return {
-      ...eviction,
-      reuseChance: this.#arrivals.reuseChance(
-        model,
-        keepMs - idleMs,
-        this.#options.clock.monotonic(),
-      ),
-    };
-  }
-
-  /** What was learned, over the engine's own word, at the machine's speed now. */
-  #ratesNow(offer: Offer): Rates {
-    const learned = this.#rates.get(offer.model);
-    const rates = learned === undefined
-      ? offer.rates
-      : learned.over(offer.rates, this.#options.clock.monotonic());
-    return ratesAt(rates, this.#options.speed?.factor() ?? 1);
-  }
-
-  #queueOf(offer: Offer): DeviceQueue {
-    return this.#options.queues.of(offer.device);
-  }
-
-  #ratesOf(model: string): ModelRates {
-    let rates = this.#rates.get(model);
-    if (rates === undefined) {
-      rates = new ModelRates();
-      this.#rates.set(model, rates);
-    }
-    return rates;
-  }
-
-  #key(offer: Offer): string {
-    return `${this.#raw.id} ${offer.model}`;
-  }
 }
 
 const WARM = { kind: "warm", loadTimeMs: null } as const;
-
-/** Two entry nodes may use the same tag for different people. */
-function clientOf(attempt: Attempt): string {
-  return `${attempt.entry} ${attempt.request.client}`;
-}
 
 function refused(
   reason: "model_not_here" | "queue_full",
