@@ -13,7 +13,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startProgram } from "../lab/program.ts";
-import { coveyWays } from "./gateways/covey.ts";
+import { coveyAlone, coveyMembers } from "./gateways/covey.ts";
 import {
   latencies,
   saturate,
@@ -78,7 +78,8 @@ const direct: Way = {
   pids: [engine.pid],
   streams: true,
 };
-const [one, two] = await coveyWays(stack, engine.said, folder);
+const one = await coveyAlone(stack, engine.said, folder);
+const two = await coveyMembers(stack, engine.said, folder);
 const missing: string[] = [];
 const ways: Way[] = [direct, one, two];
 for (
