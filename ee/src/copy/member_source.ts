@@ -6,6 +6,7 @@ import type { MemberChannel } from "../link/member_channel.ts";
 import { BulkConnection } from "./bulk_connection.ts";
 import type { ChunkMap } from "./chunk_map.ts";
 import type { Chunk } from "./chunk_plan.ts";
+import { NotHeldError } from "./copy_error.ts";
 import type { ChunkSource } from "./gather.ts";
 import { formatModelPath } from "./model_path.ts";
 
@@ -18,11 +19,11 @@ export interface MemberSourceOptions {
   readonly clock: Clock;
 }
 
-/** A member as a source of one model's chunks; owns its bulk connections. */
+/** A member as a source of one model's chunks; owns its bulk connection, which all lanes share. */
 export class MemberSource implements ChunkSource, Disposable {
   readonly name: string;
   readonly #options: MemberSourceOptions;
-  readonly #connections = new Map<number, BulkConnection>();
+  #connection: Promise<BulkConnection> | null = null;
   #held: ChunkMap | null = null;
 
   constructor(options: MemberSourceOptions) {
@@ -45,15 +46,16 @@ export class MemberSource implements ChunkSource, Disposable {
 
   async fetch(
     chunk: Chunk,
-    lane: number,
+    _lane: number,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
     arrived: (count: number) => void,
   ): Promise<number> {
     const { channel, root } = this.#options;
-    const connection = this.#connections.get(lane) ?? await this.#open(signal);
-    this.#connections.set(lane, connection);
+    const opening = this.#connection ?? this.#open(signal);
+    this.#connection = opening;
     try {
+      const connection = await opening;
       return await connection.get(
         {
           path: formatModelPath({ kind: "file", root, file: chunk.file }),
@@ -66,17 +68,19 @@ export class MemberSource implements ChunkSource, Disposable {
         arrived,
       );
     } catch (error) {
-      // It closes itself with any failure.
-      this.#connections.delete(lane);
+      // With any other failure it closes itself.
+      if (!(error instanceof NotHeldError) && this.#connection === opening) {
+        this.#connection = null;
+      }
       throw error;
     }
   }
 
   [Symbol.dispose](): void {
-    for (const connection of this.#connections.values()) {
-      connection[Symbol.dispose]();
-    }
-    this.#connections.clear();
+    const opening = this.#connection;
+    this.#connection = null;
+    // One that never came about has nothing to close.
+    opening?.then((connection) => connection[Symbol.dispose](), () => {});
   }
 
   async #open(signal: AbortSignal): Promise<BulkConnection> {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { CHUNK_BYTES, type Log, type ModelManifest } from "@covey/core/domain";
 import type { Chunk } from "./chunk_plan.ts";
 import { planChunks } from "./chunk_plan.ts";
@@ -189,7 +190,7 @@ async function streamChunk(
 ): Promise<Sent> {
   if (bytes.length !== length) return "bad";
   const hash = createHash("sha256");
-  using line = new ResponseLine(response);
+  using line = new ResponseLine(response, response.req.socket);
   for (let at = 0; at < length; at += PIECE_BYTES) {
     const piece = bytes.subarray(at, at + PIECE_BYTES);
     hash.update(piece);
@@ -204,13 +205,16 @@ async function streamChunk(
 /** Writes to an answer, and knows when the other side is gone. */
 class ResponseLine implements Disposable {
   readonly #response: ServerResponse;
+  readonly #socket: Socket;
   readonly #gone = Promise.withResolvers<false>();
   readonly #onClose = () => this.#gone.resolve(false);
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, socket: Socket) {
     this.#response = response;
-    response.once("close", this.#onClose);
-    if (response.destroyed) this.#onClose();
+    // An answer that waits for the one before it does not hear of the end.
+    this.#socket = socket;
+    socket.once("close", this.#onClose);
+    if (socket.destroyed || response.destroyed) this.#onClose();
   }
 
   /** Wait until a piece was taken; false when nobody takes it. */
@@ -222,7 +226,7 @@ class ResponseLine implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#response.off("close", this.#onClose);
+    this.#socket.off("close", this.#onClose);
   }
 }
 
