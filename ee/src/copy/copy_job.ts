@@ -13,6 +13,7 @@ import type { Chunk } from "./chunk_plan.ts";
 import { fetchHeld, fetchManifest } from "./copy_calls.ts";
 import { CopyError, CopyPaused, NotHeldError } from "./copy_error.ts";
 import { CopyPace } from "./copy_pace.ts";
+import { CopyRate } from "./copy_rate.ts";
 import type { CopyAsk, CopyState } from "./copy_view.ts";
 import { checkPartsFolder } from "./begun_copies.ts";
 import { failureOf } from "./copy_failure.ts";
@@ -69,7 +70,7 @@ export class CopyJob {
   readonly #used = new Set<string>();
   #published: readonly string[] | null = null;
   #doneBytes = 0;
-  #rate = 0;
+  readonly #rate = new CopyRate();
   #progressAtMs = 0;
 
   constructor(ask: CopyAsk, means: JobMeans) {
@@ -103,7 +104,7 @@ export class CopyJob {
       state: this.#state,
       doneBytes: this.#doneBytes,
       totalBytes: sizeOf(this.#manifest),
-      bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate),
+      bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate.bytesPerSecond),
       sources: this.hasEnded ? [...this.#used] : this.#gather?.sources ?? [],
       message: this.#message,
     };
@@ -312,8 +313,7 @@ export class CopyJob {
     const { candidates, clock, credentials } = this.#means;
     const { root } = this.ask;
     const sources = new Map<string, MemberSource>();
-    let lastBytes = this.#doneBytes;
-    let lastMs = clock.monotonic();
+    this.#rate.note(clock.monotonic(), this.#doneBytes);
     try {
       for (;;) {
         const named = new Map(candidates().map((one) => [one.name, one]));
@@ -346,13 +346,7 @@ export class CopyJob {
             }
           }),
         );
-        const nowMs = clock.monotonic();
-        if (nowMs > lastMs) {
-          const rate = (this.#doneBytes - lastBytes) / (nowMs - lastMs) * 1000;
-          this.#rate = this.#rate === 0 ? rate : this.#rate * 0.7 + rate * 0.3;
-          lastBytes = this.#doneBytes;
-          lastMs = nowMs;
-        }
+        this.#rate.note(clock.monotonic(), this.#doneBytes);
         if (gather.sources.length > 0) {
           this.#state = "copying";
           this.#message = this.ask.reason ?? null;
