@@ -21,6 +21,14 @@ export async function costOf(pid: number): Promise<ProcessCost> {
   };
 }
 
+/** Processor time that this machine spent on anything at all, in seconds. */
+export async function machineCpuSeconds(): Promise<number> {
+  const [line = ""] = (await Deno.readTextFile("/proc/stat")).split("\n");
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0] = line
+    .split(/\s+/).slice(1).map(Number);
+  return (user + nice + system + irq + softIrq) / TICKS_PER_SECOND;
+}
+
 /** Watches how much memory a process takes at most. */
 export class MemoryWatch implements Disposable {
   readonly #timer: ReturnType<typeof setInterval>;

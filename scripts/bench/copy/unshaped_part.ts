@@ -10,7 +10,7 @@ import {
   untilCopied,
   untilDigested,
 } from "./node_calls.ts";
-import { costOf, MemoryWatch } from "./process_cost.ts";
+import { costOf, machineCpuSeconds, MemoryWatch } from "./process_cost.ts";
 
 const MODEL = "big";
 const LEAST_MEGABYTES_PER_SECOND = 300;
@@ -58,8 +58,10 @@ export async function unshapedPart(
   const newPages = await touchMemory(folder, sizeBytes * 1.2);
   const before = await Promise.all(ends.map(({ pid }) => costOf(pid)));
   const watches = ends.map(({ pid }) => stack.use(new MemoryWatch(pid)));
+  const machineBefore = await machineCpuSeconds();
   const startedMs = await beginCopy(sender, MODEL, ["receiver"], postHere);
   const tookMs = await untilCopied(receiver, MODEL) - startedMs;
+  const machine = await machineCpuSeconds() - machineBefore;
   const after = await Promise.all(ends.map(({ pid }) => costOf(pid)));
   const copied = join(folder, "receiver", "models", MODEL, `${MODEL}.gguf`);
   const { code } = await endOf(["cmp", source, copied]);
@@ -68,6 +70,10 @@ export async function unshapedPart(
   const cost = (at: number) =>
     ((after[at]?.cpuSeconds ?? 0) - (before[at]?.cpuSeconds ?? 0)) * 1000 /
     (sizeBytes / 1e6);
+  const spent = ends.reduce(
+    (sum, _end, at) => sum + cost(at) * sizeBytes / 1e9,
+    0,
+  );
   const growth = (at: number) =>
     Math.max(0, (watches[at]?.peakMiB ?? 0) - (before[at]?.residentMiB ?? 0));
   const most = { most: MOST_GROWTH_MIB };
@@ -80,6 +86,10 @@ export async function unshapedPart(
     beside("unshaped, processor time of the sender", cost(0), "ms/MB"),
     beside("unshaped, processor time of the receiver", cost(1), "ms/MB"),
     beside("new file of this machine, memory untouched", newPages, "MB/s"),
-    beside("load average", Deno.loadavg()[0] ?? NaN, ""),
+    beside(
+      "cores that did other things meanwhile",
+      Math.max(0, machine - spent) * 1000 / tookMs,
+      "",
+    ),
   ];
 }
