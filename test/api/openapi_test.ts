@@ -2,9 +2,23 @@ import assert from "node:assert/strict";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { openApiPage } from "../../src/api/openapi/page.ts";
 import { OPERATION_NOTES } from "../../src/api/openapi/operations.ts";
+import { createSeededEntropy, MemoryFiles } from "../../src/platform/mod.ts";
+import { loadClientKeys } from "../../src/store/client_keys.ts";
 import { apiUnderTest, get, LOOPBACK } from "./api_under_test.ts";
 
-const { api } = apiUnderTest();
+/** Routes exist where there is something behind them; describing them asks it nothing. */
+const THERE = {} as never;
+const { api } = apiUnderTest({
+  clientKeys: await loadClientKeys({
+    files: new MemoryFiles({ "/data/x": "" }),
+    entropy: createSeededEntropy(3),
+    nowMs: () => 5,
+    dataDir: "/data",
+  }),
+  imports: THERE,
+  models: THERE,
+  pulls: THERE,
+});
 
 Deno.test("GET /openapi.json describes every built route, bodies by their parsers' schemas", async () => {
   const response = await api.handle(get("/openapi.json"), LOOPBACK);
@@ -29,6 +43,32 @@ Deno.test("GET /openapi.json describes every built route, bodies by their parser
   );
   assert.equal(new Set(ids).size, ids.length);
 });
+
+Deno.test("GET /openapi.json says of every route what it is for, and what a body has to hold", async () => {
+  const response = await api.handle(get("/openapi.json"), LOOPBACK);
+  const { paths } = await response.json();
+  for (const [path, item] of Object.entries<Record<string, Operation>>(paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const route = `${method.toUpperCase()} ${path}`;
+      assert.notEqual(operation.summary, route);
+      const content = Object.values(operation.requestBody?.content ?? {});
+      for (const { schema } of content) {
+        const isBare = JSON.stringify(schema) === '{"type":"object"}';
+        assert.ok(!isBare || BODILESS.test(route), route);
+      }
+    }
+  }
+});
+
+/** Routes that are asked to do something by their path alone. */
+const BODILESS = /\/(?:drain|undrain|refresh|pause|resume|unload)$/;
+
+interface Operation {
+  readonly summary: string;
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
+  };
+}
 
 Deno.test("GET /openapi shows the description without a script", async () => {
   const response = await api.handle(get("/openapi"), LOOPBACK);

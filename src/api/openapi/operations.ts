@@ -26,6 +26,22 @@ export interface OperationNote {
 const EVENTS = "text/event-stream";
 const LINES = "application/x-ndjson";
 
+const TEXT: JsonObject = { type: "string" };
+const TEXTS: JsonObject = { type: "array", items: TEXT };
+const FLAG: JsonObject = { type: "boolean" };
+
+/** A body of a route that reads its few fields by itself. */
+function fields(
+  required: Readonly<Record<string, JsonObject>>,
+  optional: Readonly<Record<string, JsonObject>> = {},
+): JsonObject {
+  return {
+    type: "object",
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+  };
+}
+
 /** Notes, by method and pattern. */
 export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /v1/chat/completions": {
@@ -80,14 +96,69 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
     body: describeGenerate,
     streams: LINES,
   },
-  "POST /api/embed": { summary: "Embed texts, in Ollama's dialect" },
+  "POST /api/embed": {
+    summary: "Embed texts, in Ollama's dialect",
+    body: () =>
+      fields({ model: TEXT, input: { type: ["string", "array"] } }, {
+        truncate: FLAG,
+        dimensions: { type: "integer" },
+        keep_alive: { type: ["string", "number"] },
+        options: { type: "object" },
+      }),
+  },
   "POST /api/embeddings": {
     summary: "Embed one text, in Ollama's older dialect",
     body: describeEmbeddings,
   },
   "GET /api/tags": { summary: "List models, in Ollama's dialect" },
   "GET /api/ps": { summary: "List models in memory, in Ollama's dialect" },
-  "POST /api/show": { summary: "Describe a model, in Ollama's dialect" },
+  "POST /api/show": {
+    summary: "Describe a model, in Ollama's dialect",
+    body: () => fields({}, { model: TEXT, name: TEXT }),
+  },
+  "POST /api/pull": {
+    summary: "Fetch a model, in Ollama's dialect",
+    body: () => fields({}, { model: TEXT, name: TEXT, stream: FLAG }),
+    streams: LINES,
+  },
+  "DELETE /api/delete": { summary: "Remove a model, in Ollama's dialect" },
+  "POST /api/copy": {
+    summary: "Give a model a second name, in Ollama's dialect",
+    body: () => fields({ source: TEXT, destination: TEXT }),
+  },
+  "POST /cluster/invites": {
+    summary: "Make a token or a code that lets one node in",
+    body: () => fields({}, { code: FLAG, ttlMs: { type: "integer" } }),
+  },
+  "POST /cluster/join": {
+    summary: "Join a cluster by a token, or by a code and its issuer's address",
+    body: () => fields({}, { token: TEXT, code: TEXT, at: TEXT }),
+  },
+  "POST /cluster/leave": {
+    summary: "Leave the cluster",
+    body: () => fields({}, { untilRestart: FLAG }),
+  },
+  "POST /cluster/door": {
+    summary: "Open or close the door to whom only the secret would let in",
+    body: () => fields({}, { state: { enum: ["open", "closed", null] } }),
+  },
+  "DELETE /cluster/members/{member}": {
+    summary: "Remove a member; {expel: true} closes the door behind it",
+  },
+  "POST /fleet/workers/{worker}/drain": {
+    summary: "Have a worker finish what runs and take no more",
+  },
+  "POST /fleet/workers/{worker}/undrain": {
+    summary: "Have a drained worker take work again",
+  },
+  "POST /fleet/workers/refresh": { summary: "Look at all workers anew" },
+  "DELETE /fleet/workers/{worker}": { summary: "Remove a worker" },
+  "GET /fleet/health": { summary: "Health and breakers of all workers" },
+  "GET /fleet/status": { summary: "How many workers there are to work" },
+  "GET /fleet/workers": { summary: "List the workers" },
+  "GET /fleet/workers/{worker}/status": { summary: "One worker" },
+  "GET /cluster/doctor": { summary: "Examine every step between members" },
+  "GET /cluster/audit": { summary: "Who came, went and was refused" },
   "GET /api/version": { summary: "The state of Ollama's API spoken here" },
   "GET /v1/models": { summary: "List models" },
   "GET /v1/models/{id…}": { summary: "Describe a model" },
@@ -96,7 +167,45 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "GET /metrics": { summary: "Metrics, in Prometheus' text format" },
   "GET /cluster/members": { summary: "List the cluster's members" },
   "POST /cluster/copies": {
-    summary: 'Have members copy a model: {model, to: [names] or "all"}',
+    summary: "Have members copy a model from whoever has it",
+    body: () =>
+      fields({ model: TEXT, to: { anyOf: [{ const: "all" }, TEXTS] } }, {
+        bytesPerSecond: { type: ["number", "null"] },
+      }),
+  },
+  "POST /covey/pulls": {
+    summary: "Fetch a model from a hub, a URL or a member that has it",
+    body: () =>
+      fields({ source: TEXT }, {
+        revision: TEXT,
+        max_bytes_per_second: { type: "number" },
+      }),
+    streams: LINES,
+  },
+  "POST /covey/imports": {
+    summary: "Take models of this machine over without copying",
+    body: () => fields({}, { folder: TEXT, found: FLAG }),
+    streams: LINES,
+  },
+  "POST /covey/models/verify": {
+    summary: "Hold models' files against their digests",
+    body: () => fields({}, { model: TEXT }),
+    streams: LINES,
+  },
+  "DELETE /covey/models/{model…}": { summary: "Remove a model's files" },
+  "GET /covey/keys": { summary: "List clients' keys by name" },
+  "POST /covey/keys": {
+    summary: "Make a key; it is shown this once",
+    body: () => fields({ name: TEXT }, { admin: FLAG }),
+  },
+  "DELETE /covey/keys/{name}": { summary: "Revoke a key" },
+  "GET /covey/pulls": { summary: "List what is being fetched" },
+  "DELETE /covey/pulls/{id}": { summary: "Give a pull up" },
+  "POST /covey/pulls/{id}/pause": {
+    summary: "Stop a pull until it is resumed; what came stays",
+  },
+  "POST /covey/pulls/{id}/resume": {
+    summary: "Go on with a pull that was paused",
   },
   "GET /cluster/copies": {
     summary: "List copies of models on all members, with their progress",
