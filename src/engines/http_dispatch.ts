@@ -6,6 +6,7 @@ import {
   type JsonObject,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
+import { readBody } from "./body_reader.ts";
 import type { HttpClient } from "./http_client.ts";
 
 /** A server that speaks OpenAI's dialect. */
@@ -141,13 +142,13 @@ function passThrough(
   isDead: () => boolean,
   onEnd: () => void,
 ): ReadableStream<Uint8Array> {
-  const reader = source?.getReader();
+  const reader = source === null ? null : readBody(source);
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const next = await reader?.read() ?? { done: true, value: undefined };
-        if (next.value !== undefined) {
-          controller.enqueue(next.value);
+        const piece = await reader?.read();
+        if (piece !== undefined) {
+          controller.enqueue(piece);
           return;
         }
         onEnd();
