@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { CHUNK_BYTES, type Cluster, isJsonObject } from "@covey/core/domain";
 import { createSeededEntropy, MemoryFiles } from "@covey/core/platform";
-import { eventually } from "../../../scripts/lab/eventually.ts";
 import { FakeLan, TestNode } from "../cluster_fixture.ts";
 import { MemoryShelf, MODELS } from "./memory_shelf.ts";
 
@@ -52,10 +51,7 @@ Deno.test("the limit of a copy outlives a restart of the node that receives it",
       { model: "slow", to: ["node-2"], ...limit },
       SIGNAL,
     );
-    await eventually("the first chunk is here", async () => {
-      const { doneBytes } = await slow(first);
-      return doneBytes > 0 ? true : undefined;
-    }, 60_000);
+    while ((await slow(first)).doneBytes === 0);
   }
   const again = await start();
   await using second = await again.cluster;
