@@ -132,26 +132,36 @@ export { BroughtOffers, OfferScan, OfferTable } from "./offer_index.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export { QueueRoom } from "./queue_room.ts";
 export { StatedView, type StatedViewOptions } from "./stated_view.ts";
-export type { Rates } from "./rates.ts";
 export { parseDuration } from "./duration.ts";
-export type { InferenceRequest } from "./request.ts";
+export type { Rates } from "./rates.ts";
 export {
   type MemoryNeed,
   type Misfit,
   neededMemory,
   type Residency,
 } from "./memory_fit.ts";
+export {
+  chooseTest,
+  probeEngines,
+  type TestableEngine,
+  type TestChoice,
+  testLimitMs,
+  type TestMeans,
+  testPauseMs,
+  type TestReport,
+} from "./test_task.ts";
 export type { Upkeep } from "./upkeep.ts";
+export type { InferenceRequest } from "./request.ts";
 export type {
   BreakerState,
   EngineStanding,
   ModelListing,
   NodeStanding,
-  RoutedAnswer,
   PlacedOffer,
+  RoutedAnswer,
   Router,
-  WorkReport,
   UnloadOutcome,
+  WorkReport,
 } from "./router.ts";
 export {
   EVERY_NETWORK,
