@@ -82,6 +82,23 @@ Deno.test("estimate is the sum of its terms, the queue weighted for placement", 
   assert.equal(degraded.estimateMs, 1600);
 });
 
+Deno.test("estimate weights a load that pushes something out like a queue, and no other load", () => {
+  const rates = { ...offerOf().rates, loadTimeMs: 3000 };
+  const cold = offerOf({ state: { kind: "cold" }, rates });
+  const placementMs = (evictionMs: number) =>
+    estimate({ ...HERE, offer: cold, evictionMs }).placementMs;
+  const alone = placementMs(0);
+  assert.equal(
+    alone,
+    estimate({ ...HERE, offer: cold }).estimateMs,
+  );
+  assert.equal(placementMs(2000), alone + 1.5 * 2000 + 0.5 * 3000);
+  assert.equal(
+    estimate({ ...HERE, offer: cold, evictionMs: 2000 }).estimateMs,
+    alone,
+  );
+});
+
 Deno.test("estimate loads what is cold, and waits for what is loading while it queues", () => {
   const table = [
     [{ kind: "cold" }, 4000],

@@ -52,6 +52,20 @@ Deno.test("place does not thrash between two models with room for one on each no
   assert(covey.meanS <= 1.5 * staying.meanS, `${covey.meanS} s on average`);
 });
 
+Deno.test("place swaps two models rarely enough at load 0.8, where a queue tempts it to", async () => {
+  const usual = SCENARIOS.find((one) => one.name === "evictions");
+  assert(usual !== undefined);
+  const scenario = {
+    ...usual,
+    jobs: 1000,
+    arrivals: { kind: "open", load: 0.8 } as const,
+  };
+  const run = await simulate(scenario, COVEY, 1);
+  const { loads, meanS } = summarise(COVEY.name, scenario, [run]);
+  assert(loads <= 15, `${loads} loads`);
+  assert(meanS <= 20, `${meanS} s on average`);
+});
+
 Deno.test("place predicts within 10 % at 10 % noise where nobody waits", async () => {
   const { ttftError, totalError } = await play("cold", COVEY, 400);
   assert(ttftError !== null && totalError !== null);
