@@ -65,7 +65,7 @@ Deno.test("dispatchHttp asks the engine in its own words by capability", async (
     await answer.body.cancel();
     const [call] = client.calls;
     assert.equal(call?.path, path);
-    assert.deepEqual(JSON.parse(call?.body ?? ""), body);
+    assert.deepEqual(JSON.parse(String(call?.body ?? "")), body);
     assert.equal(call?.headers.authorization, "Bearer t");
   }
 });

@@ -69,10 +69,11 @@ Deno.test("ArrivalRates makes reuse likely where requests are frequent and time 
 });
 
 Deno.test("victimsFor takes idle models, longest unused first, until there is room", () => {
+  const free = { inUse: false, isPinned: false };
   const residents = [
-    { name: "new", inUse: false, lastUsedMs: 9, bytes: 10 },
-    { name: "old", inUse: false, lastUsedMs: 1, bytes: 10 },
-    { name: "busy", inUse: true, lastUsedMs: 0, bytes: 100 },
+    { ...free, name: "new", lastUsedMs: 9, bytes: 10 },
+    { ...free, name: "old", lastUsedMs: 1, bytes: 10 },
+    { ...free, name: "busy", inUse: true, lastUsedMs: 0, bytes: 100 },
   ];
   const names = (needed: number) =>
     victimsFor(5, needed, residents).map(({ name }) => name);

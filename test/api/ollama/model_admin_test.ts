@@ -16,6 +16,7 @@ const VIEW: PullView = {
   totalBytes: null,
   bytesPerSecond: null,
   remainingMs: null,
+  from: [],
 };
 
 function underTest() {
@@ -30,10 +31,17 @@ function underTest() {
       tell({ ...VIEW, stage: "downloading", doneBytes: 1, totalBytes: 2 });
       tell({ ...VIEW, stage: "verifying" });
       tell({ ...VIEW, stage: "publishing" });
-      return Promise.resolve({ model: "m", sizeBytes: 2, verified: true });
+      return Promise.resolve({
+        model: "m",
+        sizeBytes: 2,
+        verified: true,
+        from: [],
+      });
     },
     list: () => [],
     cancel: () => Promise.resolve(false),
+    pause: () => Promise.resolve(false),
+    unpause: () => Promise.resolve(false),
   };
   const models: ModelInventory & ModelCare = {
     list: () => [],
