@@ -32,7 +32,7 @@ export interface Host {
   /** Folder for the cluster's own state, inside the node's data folder. */
   readonly stateDir: string;
   /** Work from peers goes in here; what peers are told comes out. */
-  readonly router: Pick<Router, "serve" | "report">;
+  readonly router: Pick<Router, "serve" | "report" | "testEngines">;
   /**
    * Take no more work on this node's engines, or take it again; kept over
    * restarts. Absent where a node can not be drained.

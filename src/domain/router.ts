@@ -5,6 +5,7 @@ import type { DecisionId, NodeId } from "./identifier.ts";
 import type { Conditions, MachineReading, Tier } from "./machine.ts";
 import type { InferenceRequest } from "./request.ts";
 import type { Source } from "./source.ts";
+import type { TestReport } from "./test_task.ts";
 
 /** An answer on its way to the client, in the internal dialect. */
 export interface RoutedAnswer {
@@ -179,6 +180,13 @@ export interface Router {
   ): Promise<readonly UnloadOutcome[]>;
   /** What this node's own engines offer, for its peers. */
   report(): WorkReport;
+  /**
+   * Prove to members for which this node was away that its engines work: by one
+   * token of a warm model, else by what the engines say of themselves. It loads
+   * nothing, costs nothing, and its result is shared for 10 s. Absent where
+   * nothing can be tested.
+   */
+  testEngines?(): Promise<TestReport>;
   /** Every node with engines, this one first, as this node's attempts fared there. */
   standing(): readonly NodeStanding[];
   /**

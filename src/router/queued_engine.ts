@@ -1,5 +1,6 @@
 import {
   type Attempt,
+  type Availability,
   type Engine,
   type EngineAnswer,
   type EngineView,
@@ -68,7 +69,9 @@ export class QueuedEngine implements Engine, Disposable {
         clock: options.clock,
         node: raw.node,
         isIdle: (model) => this.#isIdle(model),
-        run: (attempt, signal) => this.#measure(attempt, signal),
+        run: async (attempt, signal) => {
+          await this.runOwn(attempt, signal);
+        },
       })
       : null;
   }
@@ -87,6 +90,20 @@ export class QueuedEngine implements Engine, Disposable {
 
   get isPrivate(): boolean {
     return this.#raw.isPrivate === true;
+  }
+
+  get isMeasurable(): boolean {
+    return this.#raw.isMeasurable === true;
+  }
+
+  /** What the engine itself says, whatever its node takes now. */
+  get availability(): Availability {
+    return this.#raw.view().availability;
+  }
+
+  /** Its models, with the queue as it is now. */
+  get offers(): readonly Offer[] {
+    return this.#offers.index(this.#raw.view()).all();
   }
 
   /** Attempts that wait or run here on behalf of an entry node. */
@@ -159,6 +176,28 @@ export class QueuedEngine implements Engine, Disposable {
     });
   }
 
+  /**
+   * Run a request of the node's own to the end of its answer. It loads nothing:
+   * where the model has left memory before its turn, it is not run.
+   *
+   * @returns The answer's status, or null where it was not run.
+   * @throws {Fault} When the engine breaks, or the signal's reason.
+   */
+  async runOwn(attempt: Attempt, signal: AbortSignal): Promise<number | null> {
+    const offer = this.#offers.offer(attempt.model);
+    if (offer === undefined) return null;
+    const queue = this.#offers.queueOf(offer);
+    const held = this.#hold(attempt, signal, queue, offer);
+    await held.slot;
+    if (this.#offers.raw(attempt.model)?.state.kind !== "warm") {
+      held.release(null);
+      return null;
+    }
+    const { body, status } = await this.#answer(held, attempt);
+    await body.pipeTo(new WritableStream());
+    return status;
+  }
+
   [Symbol.dispose](): void {
     this.#experience[Symbol.dispose]();
     this.#self?.[Symbol.dispose]();
@@ -171,19 +210,6 @@ export class QueuedEngine implements Engine, Disposable {
     const raw = this.#offers.raw(model);
     return raw?.state.kind === "warm" &&
       this.#offers.queueOf(raw).isFree(1) && this.#held.size === 0;
-  }
-
-  async #measure(attempt: Attempt, signal: AbortSignal): Promise<void> {
-    const offer = this.#offers.offer(attempt.model);
-    if (offer === undefined) return;
-    const held = this.#hold(
-      attempt,
-      signal,
-      this.#offers.queueOf(offer),
-      offer,
-    );
-    const { body } = await this.#answer(held, attempt);
-    await body.pipeTo(new WritableStream());
   }
 
   #hold(

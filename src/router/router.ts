@@ -20,6 +20,7 @@ import {
   type Source,
   type SpeedPrior,
   type StartResult,
+  type TestReport,
   type UnloadOutcome,
   type WorkReport,
 } from "../domain/mod.ts";
@@ -54,6 +55,7 @@ import type { SplitPlan } from "./split_plan.ts";
 import { answerSplit } from "./split_session.ts";
 import { listStandings } from "./standing_list.ts";
 import { Standings } from "./standings.ts";
+import { TestTask } from "./test_task.ts";
 import { unloadModel } from "./unload.ts";
 
 /** What a router is made of. */
@@ -127,6 +129,7 @@ class EngineRouter implements OwnedRouter {
   readonly #memory = new AttemptMemory();
   readonly #seen = new SeenDispatches();
   readonly #sessions = new Set<AnswerSession>();
+  readonly #test: TestTask;
   #isClosed = false;
   #isDraining = false;
 
@@ -149,6 +152,19 @@ class EngineRouter implements OwnedRouter {
           speed: options.speedOf?.(raw) ?? null,
         }),
     );
+    this.#test = new TestTask({
+      clock,
+      node: self.id,
+      tests: metrics.counter(
+        "covey_test_tasks_total",
+        "Tests of this node's engines for members to which it came back, by how they were done and what came of them",
+        ["by", "outcome"],
+      ),
+      engines: () => this.#local.all(),
+      mayRun: () =>
+        !this.#isDraining && !this.#isClosed &&
+        (options.machine?.served().kind ?? "everyone") === "everyone",
+    });
     const corrections = new Corrections();
     registerLearningMetrics(metrics, {
       slowdowns: () =>
@@ -375,6 +391,10 @@ class EngineRouter implements OwnedRouter {
     };
   }
 
+  testEngines(): Promise<TestReport> {
+    return this.#test.run();
+  }
+
   standing(): readonly NodeStanding[] {
     const { standings, clock } = this.#context;
     return listStandings(this.#engines(), standings, clock.monotonic());
@@ -406,6 +426,7 @@ class EngineRouter implements OwnedRouter {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#test[Symbol.dispose]();
     const sessions = [...this.#sessions];
     for (const session of sessions) session.abort(shuttingDown());
     this.#local[Symbol.dispose]();

@@ -44,6 +44,7 @@ export interface ScriptedEngineOptions {
   readonly node: NodeId;
   readonly nodeName?: string;
   readonly id?: string;
+  readonly isMeasurable?: boolean;
   readonly offers: readonly Offer[];
   readonly script: (attempt: Attempt, n: number) => Script;
 }
@@ -53,6 +54,7 @@ export class ScriptedEngine implements Engine {
   readonly node: NodeId;
   readonly nodeName: string;
   readonly id: string;
+  readonly isMeasurable: boolean;
   readonly attempts: Attempt[] = [];
   availability: Availability = { kind: "available" };
   hop: Hop = { medianMs: 0, jitterMs: 0 };
@@ -69,6 +71,7 @@ export class ScriptedEngine implements Engine {
     this.node = options.node;
     this.nodeName = options.nodeName ?? options.node.slice(-4);
     this.id = options.id ?? "fake";
+    this.isMeasurable = options.isMeasurable ?? false;
     this.offers = options.offers;
   }
 

@@ -9,7 +9,12 @@ import { createRouter, type OwnedRouter } from "../../src/router/mod.ts";
 import "../../src/router/prefix_chain.ts";
 import { CountingMetrics } from "./counting_metrics.ts";
 import { QuietLog } from "./quiet_log.ts";
-import { answeringIn, offerOf, ScriptedEngine } from "./scripted_engine.ts";
+import {
+  answeringIn,
+  offerOf,
+  type Script,
+  ScriptedEngine,
+} from "./scripted_engine.ts";
 
 export type { OwnedRouter };
 
@@ -18,15 +23,24 @@ export class ScriptedNode {
   readonly metrics = new CountingMetrics();
   readonly #node: NodeId;
   readonly #tookMs: (n: number) => number;
+  /** How its node's own requests are answered; absent where it makes none. */
+  readonly #test: (() => Script) | undefined;
   #engine: ScriptedEngine | null = null;
 
   /**
    * @param node Its id.
    * @param tookMs What each answer takes, counted from 1.
+   * @param test How its engine answers a test task; absent where its node may
+   *   run nothing of its own on it.
    */
-  constructor(node: NodeId, tookMs: (n: number) => number) {
+  constructor(
+    node: NodeId,
+    tookMs: (n: number) => number,
+    test?: () => Script,
+  ) {
     this.#node = node;
     this.#tookMs = tookMs;
+    this.#test = test;
   }
 
   /** Its engine, once its router is made. */
@@ -48,8 +62,12 @@ export class ScriptedNode {
     this.#engine = new ScriptedEngine({
       clock,
       node: this.#node,
+      isMeasurable: this.#test !== undefined,
       offers: [offerOf()],
-      script: (_, n) => answeringIn(this.#tookMs(n), 100),
+      script: ({ request }, n) =>
+        request.client === "test-task" && this.#test !== undefined
+          ? this.#test()
+          : answeringIn(this.#tookMs(n), 100),
     });
     return createRouter({
       self: { id: this.#node, name: this.#node.slice(-4) },
