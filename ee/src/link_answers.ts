@@ -12,6 +12,7 @@ import type { Membership } from "./membership/membership.ts";
 import type { Peers } from "./membership/peers.ts";
 import { encodeDrain, parseDrain } from "./membership/drain_call.ts";
 import { encodeStatus } from "./membership/status_message.ts";
+import { encodeTest } from "./membership/test_call.ts";
 import { parseTell } from "./membership/tell_message.ts";
 import type { Whereabouts } from "./whereabouts.ts";
 
@@ -111,6 +112,27 @@ export class LinkAnswers {
     );
     const isDraining = host.router.report().draining ?? false;
     return encodeDrain(host.drain === undefined ? isDraining : draining);
+  }
+
+  /**
+   * Have this node's engines tested; null where it has nothing to test.
+   *
+   * @throws What this node stops with, should it stop meanwhile.
+   */
+  get test(): (() => Promise<Uint8Array>) | null {
+    const { host: { router }, life } = this.#options;
+    if (router.testEngines === undefined) return null;
+    return async () => {
+      const stopped = Promise.withResolvers<never>();
+      const onStop = () => stopped.reject(life.reason);
+      life.addEventListener("abort", onStop, { once: true });
+      try {
+        const testing = router.testEngines?.() ?? stopped.promise;
+        return encodeTest(await Promise.race([testing, stopped.promise]));
+      } finally {
+        life.removeEventListener("abort", onStop);
+      }
+    };
   }
 
   /** Dial a member where it says that it is, and tell it what came of it. */

@@ -338,6 +338,7 @@ export class RunningCluster implements AsyncDisposable {
         copyOf: (caller, query) => answers.copyOf(caller, query),
         tell: (caller, body) => answers.tell(caller, body),
         drain: (caller, body) => answers.drain(caller, body),
+        ...answers.test === null ? {} : { test: answers.test },
         callBack: (caller, query) => answers.callBack(caller, query),
         serve: answers.serve,
         copies: this.copies,

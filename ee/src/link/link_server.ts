@@ -33,6 +33,8 @@ export const TELL_PATH = "/covey/1/tell";
 export const DRAIN_PATH = "/covey/1/drain";
 /** Path where a member asks to be dialled back. */
 export const CALL_BACK_PATH = "/covey/1/callback";
+/** Path where a member for which this node was away has it test its engines. */
+export const TEST_PATH = "/covey/1/test";
 
 /** A connection whose other end has shown what it holds. */
 type ShownSocket = Socket & LinkSocket;
@@ -91,6 +93,8 @@ export interface LinkServerOptions {
    * @throws {WireError} When the request can not be read.
    */
   drain?(caller: LinkCaller, body: Uint8Array): Promise<Uint8Array>;
+  /** Test this node's engines; what came of it, as JSON. Absent where nothing can be tested. */
+  test?(): Promise<Uint8Array>;
   /** Dial the sender back; what came of it, as JSON. */
   callBack(caller: LinkCaller, query: StatusQuery): Promise<Uint8Array>;
   /**
@@ -290,6 +294,10 @@ export class LinkServer implements AsyncDisposable {
     const { drain } = this.#options;
     if (request.method === "POST" && path === DRAIN_PATH && drain) {
       return await this.#drain(request, response, caller, drain);
+    }
+    const { test } = this.#options;
+    if (request.method === "POST" && path === TEST_PATH && test) {
+      return reply(response, await test());
     }
     if (request.method === "POST" && path === CALL_BACK_PATH) {
       const query = statusQuery(request, member);

@@ -14,6 +14,7 @@ import {
   type StatusQuestion,
 } from "./status_call.ts";
 import type { StatusMessage } from "./status_message.ts";
+import { askTest } from "./test_call.ts";
 
 /** What every peer needs of the node. */
 export interface PeerOptions {
@@ -74,6 +75,7 @@ export class Peer implements AsyncDisposable {
       log,
       name: row.name,
       poll: (signal) => this.#poll(options, signal),
+      test: (signal) => askTest(this.channel, { clock, signal }),
       lastHeardMs: () => this.channel.lastHeardMs,
       onStatus: (status) => options.onStatus(this, status),
       onHealth: (to) => options.onHealth?.(to),

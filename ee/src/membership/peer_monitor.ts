@@ -5,6 +5,7 @@ import {
   type Hop,
   type Log,
   stepHealth,
+  testPauseMs,
   UNMET,
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
@@ -12,6 +13,7 @@ import { HopMeter } from "../link/hop_meter.ts";
 import { LinkError } from "../link/link_error.ts";
 import type { Polled } from "./status_call.ts";
 import type { StatusMessage } from "./status_message.ts";
+import type { TestVerdict } from "./test_call.ts";
 
 const POLL_EVERY_MS = 2000;
 const AWAY_EVERY_MS = 1000;
@@ -19,8 +21,6 @@ const AWAY_EVERY_MS = 1000;
 const RETRY_MS = 250;
 /** A byte this young proves that the member lives, whatever a poll says. */
 const HEARD_WITHIN_MS = 2000;
-const FIRST_TEST_PAUSE_MS = 5000;
-const LONGEST_TEST_PAUSE_MS = 60_000;
 
 /** What watching a peer needs. */
 export interface MonitorOptions {
@@ -30,6 +30,8 @@ export interface MonitorOptions {
   readonly name: string;
   /** Ask it once. */
   poll(signal: AbortSignal): Promise<Polled>;
+  /** Have it test its engines. */
+  test(signal: AbortSignal): Promise<TestVerdict>;
   /** Monotonic time of the last byte from it, or null. */
   lastHeardMs(): number | null;
   /** A status came. */
@@ -38,6 +40,12 @@ export interface MonitorOptions {
   onHealth?(to: HealthState): void;
   /** It is held to be gone: what runs there has to end. */
   onOffline(): void;
+}
+
+/** A test that runs. */
+interface Testing {
+  readonly stop: AbortController;
+  readonly over: Promise<void>;
 }
 
 /** A status and the monotonic time at which it came. */
@@ -68,6 +76,7 @@ export class PeerMonitor implements AsyncDisposable {
   /** Pause after the last failed test, and the time until which it lasts. */
   #testPauseMs = 0;
   #noTestBeforeMs = 0;
+  #testing: Testing | null = null;
 
   constructor(options: MonitorOptions) {
     this.#options = options;
@@ -147,6 +156,7 @@ export class PeerMonitor implements AsyncDisposable {
     this.#life.abort(new DOMException("The peer is let go", "AbortError"));
     this.#wake?.();
     await this.#loop;
+    await this.#testing?.over;
     for (const told of [...this.#askers]) told();
   }
 
@@ -170,11 +180,12 @@ export class PeerMonitor implements AsyncDisposable {
     const startMs = clock.monotonic();
     const passed = await this.#ask(signal);
     if (signal.aborted) return 0;
-    if (passed && this.#health.state === "recovery") await this.#test(signal);
+    if (passed && this.#health.state === "recovery") await this.#waitForTest();
     const { failures, state } = this.#health;
-    if (state === "offline" || state === "recovery") return AWAY_EVERY_MS;
-    if (failures === 0) return POLL_EVERY_MS;
     const tookMs = clock.monotonic() - startMs;
+    if (state === "recovery") return AWAY_EVERY_MS - tookMs;
+    if (state === "offline") return AWAY_EVERY_MS;
+    if (failures === 0) return POLL_EVERY_MS;
     return tookMs >= RETRY_MS ? 0 : RETRY_MS;
   }
 
@@ -216,32 +227,68 @@ export class PeerMonitor implements AsyncDisposable {
   }
 
   /**
-   * The test after a recovery. A second status round trip stands in for a test
-   * task: it proves the link both ways, not that an engine answers.
+   * Wait for the test after a recovery until it is time for a poll: a slow test
+   * goes on beside the polls, which tell when the member has gone again.
    */
-  async #test(signal: AbortSignal): Promise<void> {
+  async #waitForTest(): Promise<void> {
+    this.#testing ??= this.#beginTest();
     const { clock } = this.#options;
-    const passed = await this.#options.poll(signal).then(
-      () => true,
-      () => false,
-    );
-    if (signal.aborted) return;
-    if (passed) this.#testPauseMs = 0;
-    else {
-      this.#testPauseMs = Math.min(
-        Math.max(FIRST_TEST_PAUSE_MS, this.#testPauseMs * 2),
-        LONGEST_TEST_PAUSE_MS,
+    const enough = new AbortController();
+    const due = clock.sleep(AWAY_EVERY_MS, enough.signal).catch(() => {});
+    await Promise.race([this.#testing.over, due]);
+    enough.abort();
+    await due;
+  }
+
+  #beginTest(): Testing {
+    const stop = new AbortController();
+    const both = AbortSignal.any([stop.signal, this.#life.signal]);
+    const over = this.#test(both).then((why) => {
+      this.#testing = null;
+      if (both.aborted) return;
+      const kind = why === null ? "test_passed" : "test_failed";
+      this.#testPauseMs = why === null ? 0 : testPauseMs(this.#testPauseMs);
+      this.#noTestBeforeMs = this.#options.clock.monotonic() +
+        this.#testPauseMs;
+      this.#step(
+        stepHealth(this.#health, { kind }, this.#met),
+        why ?? undefined,
       );
-      this.#noTestBeforeMs = clock.monotonic() + this.#testPauseMs;
+    });
+    return { stop, over };
+  }
+
+  /**
+   * Have it test its engines. For a member whose build can not, a second round
+   * trip stands in: it proves the link both ways, not that an engine answers.
+   *
+   * @returns Null when it passed, else why not.
+   */
+  async #test(signal: AbortSignal): Promise<string | null> {
+    try {
+      const verdict = await this.#options.test(signal);
+      switch (verdict.kind) {
+        case "reported": {
+          const { passed, reason } = verdict.report;
+          return passed ? null : reason ?? "Its test failed";
+        }
+        case "too_old":
+          await this.#options.poll(signal);
+          return null;
+        default:
+          return verdict satisfies never;
+      }
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
     }
-    const kind = passed ? "test_passed" : "test_failed";
-    this.#step(stepHealth(this.#health, { kind }, this.#met));
   }
 
   #step(next: Health, why?: string): void {
     const before = this.#health.state;
     this.#health = next;
     if (next.state === "healthy") this.#met = true;
+    // One that has gone again, or is well, has nothing to prove now.
+    if (next.state !== "recovery") this.#testing?.stop.abort();
     if (next.state === before) return;
     const { log, onHealth, onOffline } = this.#options;
     onHealth?.(next.state);

@@ -5,6 +5,7 @@ import { LinkError, type LinkProblem } from "../../src/link/link_error.ts";
 import { OPEN_DOOR } from "../../src/membership/door.ts";
 import { PeerMonitor } from "../../src/membership/peer_monitor.ts";
 import type { StatusMessage } from "../../src/membership/status_message.ts";
+import type { TestVerdict } from "../../src/membership/test_call.ts";
 
 const STATUS: StatusMessage = {
   version: "0.1.0",
@@ -18,6 +19,15 @@ const STATUS: StatusMessage = {
   work: { engines: [], dispatchesSeen: {} },
 };
 
+const PASSED: TestVerdict = {
+  kind: "reported",
+  report: { passed: true, by: "token", reason: null },
+};
+const FAILED: TestVerdict = {
+  kind: "reported",
+  report: { passed: false, by: "token", reason: "It gave no token" },
+};
+
 /** A monitor of a peer that the test makes answer or fail. */
 class Watched implements AsyncDisposable {
   readonly clock = new ManualClock();
@@ -25,6 +35,10 @@ class Watched implements AsyncDisposable {
   tookMs = 0;
   heardMs: number | null = null;
   polls = 0;
+  verdict: TestVerdict = PASSED;
+  /** What its test takes. */
+  testMs = 0;
+  tests = 0;
   offline = 0;
   readonly monitor: PeerMonitor = new PeerMonitor({
     clock: this.clock,
@@ -37,10 +51,24 @@ class Watched implements AsyncDisposable {
       if (answer !== "ok") throw new LinkError(answer, "As the test says");
       return { status: STATUS, roundTripMs: 3 };
     },
+    test: async (signal) => {
+      this.tests++;
+      if (this.testMs > 0) await this.clock.sleep(this.testMs, signal);
+      return this.verdict;
+    },
     lastHeardMs: () => this.heardMs,
     onStatus: () => {},
     onOffline: () => this.offline++,
   });
+
+  /** Be met, and go away. */
+  async leave(): Promise<void> {
+    await this.clock.advance(100);
+    this.answer = "refused";
+    await this.clock.advance(5000);
+    assert.equal(this.state, "offline");
+    this.answer = "ok";
+  }
 
   get state() {
     return this.monitor.health.state;
@@ -84,39 +112,72 @@ Deno.test("PeerMonitor puts a peer off line at once when all addresses refuse", 
   assert.equal(peer.offline, 1);
 });
 
-Deno.test("PeerMonitor tests a peer that comes back before it is used", async () => {
+Deno.test("PeerMonitor has a peer that comes back tested before it is used", async () => {
   await using peer = new Watched();
-  await peer.clock.advance(100);
-  peer.answer = "refused";
-  await peer.clock.advance(5000);
-  assert.equal(peer.state, "offline");
-  peer.answer = "ok";
+  await peer.leave();
+  peer.testMs = 300;
+  const before = peer.polls;
+  await peer.clock.advance(1000);
+  assert.equal(peer.state, "recovery");
+  assert.equal(peer.monitor.availability().kind, "unavailable");
+  await peer.clock.advance(300);
+  assert.equal(peer.state, "healthy");
+  assert.deepEqual([peer.polls - before, peer.tests], [1, 1]);
+});
+
+Deno.test("PeerMonitor takes a second poll for the test of a peer whose build knows none", async () => {
+  await using peer = new Watched();
+  await peer.leave();
+  peer.verdict = { kind: "too_old" };
   const before = peer.polls;
   await peer.clock.advance(1000);
   assert.equal(peer.state, "healthy");
   assert.equal(peer.polls - before, 2, "a poll and a test");
 });
 
-Deno.test("PeerMonitor waits longer after each failed test", async () => {
+Deno.test("PeerMonitor waits 5, 10, 20, 40 and 60 s after failed tests, however well polls go", async () => {
   await using peer = new Watched();
-  await peer.clock.advance(100);
-  peer.answer = "refused";
+  await peer.leave();
+  peer.verdict = FAILED;
+  const at: number[] = [];
+  for (let second = 0; second < 210; second++) {
+    const before = peer.tests;
+    await peer.clock.advance(1000);
+    if (peer.tests > before) at.push(second);
+    assert.equal(peer.state, "offline");
+  }
+  const pauses = at.slice(1).map((second, n) => second - (at[n] ?? 0));
+  assert.deepEqual(pauses, [5, 10, 20, 40, 60, 60]);
+  peer.verdict = PASSED;
+  await peer.clock.advance(60_000);
+  assert.equal(peer.state, "healthy");
+  // What once failed is forgotten.
+  await peer.leave();
+  peer.verdict = FAILED;
+  await peer.clock.advance(2000);
+  const before = peer.tests;
   await peer.clock.advance(5000);
-  const returned = peer.clock.monotonic();
-  // Every poll passes, and every test fails.
-  const plan: ("ok" | LinkProblem)[] = [];
-  Object.defineProperty(peer, "answer", {
-    get: () => plan.shift() ?? "ok",
-    configurable: true,
-  });
-  plan.push("ok", "broken");
+  assert.equal(peer.tests, before + 1);
+});
+
+Deno.test("PeerMonitor goes on asking a peer whose test takes long, and gives the test up when it has gone", async () => {
+  await using peer = new Watched();
+  await peer.leave();
+  peer.testMs = 10_000;
+  const before = peer.polls;
+  await peer.clock.advance(5000);
+  assert.equal(peer.state, "recovery");
+  assert.equal(peer.tests, 1);
+  assert(peer.polls - before >= 4, `${peer.polls - before}`);
+  peer.answer = "broken";
   await peer.clock.advance(1000);
   assert.equal(peer.state, "offline");
-  await peer.clock.advance(3000);
-  assert.equal(peer.state, "offline");
-  await peer.clock.advance(3000);
+  // Its test did not fail: nothing keeps it away when it is there again.
+  peer.answer = "ok";
+  peer.testMs = 0;
+  await peer.clock.advance(1000);
   assert.equal(peer.state, "healthy");
-  assert.ok(peer.clock.monotonic() - returned >= 5000);
+  assert.equal(peer.tests, 2);
 });
 
 Deno.test("PeerMonitor takes a young byte for a pass, but not where the peer refuses to talk", async () => {
