@@ -1,3 +1,11 @@
+/**
+ * Who a caller is: holder of a key of COVEY_API_KEYS or of a named key, a program
+ * of this machine, or someone in a network that needs no key; behind a proxy only
+ * what is open to everyone is. The sentences of that rule are held against the
+ * whole table of routes by `test/api/public_side_test.ts`.
+ *
+ * @module
+ */
 import {
   Fault,
   isInNetwork,

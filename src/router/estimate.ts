@@ -182,9 +182,9 @@ export class Reckoning {
  * What a load adds that pushes something out, beside its time: the price of
  * the way back, and both weighted as a queue is. Whoever swaps blocks the device
  * for all who come next, twice. Simulated with two models and room for one per
- * node (eight seeds): mean 45 to 16 s at load 0.8, 2 % less at 0.5 and 0.65;
- * where one model is asked for more than twice as often 3 % more up to 0.65 and
- * 24 % less at 0.8. A load that pushes nothing out is not weighted: that cost
+ * node, mean of four seeds: 52.8 to 16.7 s at load 0.8, 8.32 to 8.15 s at 0.65;
+ * where one model is asked for more than twice as often 71 to 54 s at 0.8 and 4 %
+ * more at 0.65. A load that pushes nothing out is not weighted: that cost
  * 5 % of the mean on cold models.
  */
 function swapMs(evictionMs: number, loadMs: number): number {

@@ -1,3 +1,13 @@
+/**
+ * What a node learns of its speed, of each model that it serves: levels for
+ * prefill, for the time per output token at each concurrency and for loads, the
+ * time of an answer beside these, and for prefill and decode a shape over powers
+ * of two of the context's length. The level follows the machine, the shape the
+ * model, so that a long conversation is not taken for a slow machine. Peers get
+ * all of it with the offers.
+ *
+ * @module
+ */
 import type { Offer, Rates } from "../domain/mod.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
 import { decodeLength, LengthShape, prefillLength } from "./length_shape.ts";

@@ -1,3 +1,14 @@
+/**
+ * A node is its key. Its file also keeps digests of the board's serial number and
+ * of burnt-in network addresses: when they are another machine's at a start, the
+ * identity is put aside (`cluster.old-N` in the data folder) and the node is a new
+ * one. One process holds a data folder (`node.lock`); `covey identity reset` does
+ * the same by hand while none does. Of two running nodes with one key, told apart
+ * by the boot id that every request states, each member believes the one it saw
+ * first as long as that one answers, and refuses the other with both addresses.
+ *
+ * @module
+ */
 import type { Log, NodeId } from "@covey/core/domain";
 import { type Entropy, FileError, type Files } from "@covey/core/platform";
 import { z } from "zod";

@@ -1,3 +1,16 @@
+/**
+ * A seat is written into a member's row by whoever admits it, and counts
+ * everywhere from then on: the community's two, or one of the admitting node's
+ * licence. Licences are checked offline against the keys in `licence_keys.ts`; no
+ * variable adds a key, and tests run a main module of their own. Rows of
+ * controllers count for nothing. Where merged halves have more than two community
+ * seats, the two smallest key hashes keep them, which every member computes alike;
+ * two licensed halves that each admitted up to their number keep all. A full
+ * cluster gives a reinstalled machine the seat of its own off-line row, known by
+ * an HMAC of its serial number under the cluster's id.
+ *
+ * @module
+ */
 import { isOver, type Licence } from "./licence.ts";
 
 /** Members that may serve as candidates without a licence (`quota.lite.max_cluster_nodes`). */
