@@ -10,12 +10,15 @@ import { AnswerDecoder } from "./answer_decoder.ts";
 import { ANSWER_MEDIA_TYPE } from "./answer_encoder.ts";
 import type { AnswerFrame } from "./answer_frame.ts";
 import { encodeAttempt } from "./attempt_wire.ts";
+import { NoTurnError } from "./dial_turns.ts";
 import { LinkError } from "./link_error.ts";
 import type { LinkExchange } from "./link_exchange.ts";
 import type { MemberChannel } from "./member_channel.ts";
 import { withdrawAttempt } from "./withdraw_call.ts";
 import { WireError } from "./wire_error.ts";
 
+/** Within the 15 s that the shortest attempt has for its first byte. */
+const TURN_LIMIT_MS = 10_000;
 const ACCEPTED_LIMIT_MS = 2000;
 /** What a body may take on its way, at 16 Mbit/s. */
 const BODY_BYTES_PER_MS = 2000;
@@ -54,7 +57,19 @@ export async function callAttempt(
   signal: AbortSignal,
 ): Promise<StartResult> {
   const call = new AttemptCall(options, signal);
-  return await call.start(attempt);
+  try {
+    return await call.start(attempt);
+  } catch (error) {
+    if (!(error instanceof NoTurnError)) throw error;
+    // Nothing was asked of the member yet, so nothing speaks against it.
+    return {
+      kind: "refused",
+      reason: "queue_full",
+      message:
+        `Too many requests go to node "${options.nodeName}" at once: ${error.message}`,
+      retryAfterMs: null,
+    };
+  }
 }
 
 class AttemptCall {
@@ -79,6 +94,7 @@ class AttemptCall {
         headers: { "content-type": "application/json" },
         body,
         headLimitMs: limitMs,
+        turnLimitMs: TURN_LIMIT_MS,
         signal: this.#signal,
       })
     );
@@ -200,6 +216,7 @@ class AttemptCall {
       return await act();
     } catch (error) {
       if (this.#signal.aborted) throw this.#signal.reason;
+      if (error instanceof NoTurnError) throw error;
       throw this.#linkFault(error);
     }
   }

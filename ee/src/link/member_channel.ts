@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Clock } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
 import { type DialledSocket, dialLink, type LinkCredentials } from "./dial.ts";
+import { DialTurns } from "./dial_turns.ts";
 import type { LinkAddress } from "./link_address.ts";
 import { LinkError } from "./link_error.ts";
 import { LinkExchange } from "./link_exchange.ts";
@@ -48,6 +49,11 @@ export interface LinkCall {
   readonly body?: Uint8Array;
   /** Longest wait for the answer's head, from the moment a connection stands. */
   readonly headLimitMs: number;
+  /**
+   * Longest wait for a connection to become free, or for a turn to dial one.
+   * Absent where it is dialled at once, however many are being dialled.
+   */
+  readonly turnLimitMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -56,6 +62,7 @@ export class MemberChannel implements Disposable {
   readonly keyHash: KeyHash;
   readonly #options: ChannelOptions;
   readonly #agent: PinnedAgent;
+  readonly #turns: DialTurns;
   readonly #life = new AbortController();
   readonly #running = new Set<(error: Error) => void>();
   #first: DialledSocket | undefined;
@@ -67,11 +74,12 @@ export class MemberChannel implements Disposable {
     this.#options = options;
     this.#first = options.first;
     this.#checked = options.first ?? null;
-    this.#agent = new PinnedAgent(
-      () => this.#dial(),
-      options.clock,
-      () => options.onDropped?.(),
-    );
+    this.#turns = new DialTurns(options.clock, () => this.#agent.hasRoom);
+    this.#agent = new PinnedAgent(() => this.#dial(), options.clock, {
+      onDropped: () => options.onDropped?.(),
+      onRoom: () => this.#turns.advance(),
+      onNoWay: (error) => this.#turns.fail(error),
+    });
   }
 
   /** The address of the newest connection, or null before the first. */
@@ -98,15 +106,25 @@ export class MemberChannel implements Disposable {
   /**
    * Send a request and wait for the answer's head. Every wait has a timer of
    * its own, since a connection that dies under a request may end it with
-   * neither an answer nor an error.
+   * neither an answer nor an error. The connection's begins with its dial.
    *
-   * @throws {LinkError} When the link fails; or the signal's reason when it was aborted.
+   * @throws {LinkError} When the link fails.
+   * @throws {NoTurnError} When the wait for a turn was too long; the signal's reason when it was aborted.
    */
   async request(call: LinkCall): Promise<LinkExchange> {
-    const { signal, body } = call;
-    const { clock } = this.#options;
+    const { signal, turnLimitMs } = call;
     signal.throwIfAborted();
     this.#life.signal.throwIfAborted();
+    const begin = () => this.#exchange(call);
+    return turnLimitMs === undefined
+      ? await begin()
+      : await this.#turns.begin(begin, { limitMs: turnLimitMs, signal });
+  }
+
+  /** Takes its connection, or begins to dial it, before it waits for anything. */
+  async #exchange(call: LinkCall): Promise<LinkExchange> {
+    const { signal, body } = call;
+    const { clock } = this.#options;
     const outgoing = request({
       agent: this.#agent,
       // Names the pool only: where to connect is the agent's business.
@@ -189,6 +207,7 @@ export class MemberChannel implements Disposable {
 
   /** End every request that runs, because the member is held to be gone. */
   breakOff(reason: string): void {
+    this.#turns.fail(new LinkError("broken", reason));
     for (const fail of [...this.#running]) {
       fail(new LinkError("broken", reason));
     }

@@ -44,6 +44,8 @@ export class MemoryNet {
   readonly #held = new Set<() => void>();
   readonly #passes: (from: NetHost, to: NetHost) => boolean;
   #nextPort = FIRST_PORT;
+  /** Called when a connection could stand; it does when `done` is called. */
+  handshake: (done: () => void) => void = (done) => done();
 
   /**
    * @param clock Time, on which everything takes a millisecond.
@@ -116,9 +118,11 @@ export class MemoryNet {
       listener.server.emit("connection", served);
       if (served.destroyed) return;
       listener.server.emit("secureConnection", served);
-      carry(() => {
-        if (!client.destroyed) client.secure();
-      });
+      carry(() =>
+        this.handshake(() => {
+          if (!client.destroyed) client.secure();
+        })
+      );
     });
     return client;
   }
