@@ -34,6 +34,8 @@ export interface BulkRequest {
 export class BulkConnection implements Disposable {
   readonly #connection: Deno.TlsConn;
   readonly #clock: Clock;
+  /** Told when it closes: a write, or the handshake under it, does not hear of that. */
+  readonly #waiting = new Set<(reason: LinkError) => void>();
   #asking: Promise<unknown> = Promise.resolve();
   #answering: Promise<void> = Promise.resolve();
   /** What was read of the next answer together with the last one. */
@@ -109,13 +111,14 @@ export class BulkConnection implements Disposable {
     const answered = Promise.withResolvers<void>();
     const before = this.#answering;
     this.#answering = answered.promise;
+    const closed = Promise.withResolvers<never>();
+    this.#waiting.add(closed.reject);
+    if (this.#isClosed) closed.reject(closedEarly());
     try {
-      const asked = this.#asking.then(() => this.#send(request));
-      // Whoever asks next hears of a failure by its own.
-      this.#asking = asked.catch(() => {});
-      await asked;
-      await before;
-      return await this.#receive(request, into, arrived);
+      return await Promise.race([
+        this.#exchange(request, before, into, arrived),
+        closed.promise,
+      ]);
     } catch (error) {
       if (error instanceof NotHeldError) throw error;
       this[Symbol.dispose]();
@@ -125,6 +128,7 @@ export class BulkConnection implements Disposable {
         : new LinkError("broken", "The connection of a copy broke", error);
     } finally {
       signal.removeEventListener("abort", onAbort);
+      this.#waiting.delete(closed.reject);
       answered.resolve();
     }
   }
@@ -133,6 +137,27 @@ export class BulkConnection implements Disposable {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connection.close();
+    for (const reject of this.#waiting) reject(closedEarly());
+  }
+
+  async #exchange(
+    request: BulkRequest,
+    before: Promise<void>,
+    into: Uint8Array<ArrayBuffer>,
+    arrived: (count: number) => void,
+  ): Promise<number> {
+    {
+      using _limit = this.#clock.after(
+        SILENCE_MS,
+        () => this[Symbol.dispose](),
+      );
+      const asked = this.#asking.then(() => this.#send(request));
+      // Whoever asks next hears of a failure by its own.
+      this.#asking = asked.catch(() => {});
+      await asked;
+    }
+    await before;
+    return await this.#receive(request, into, arrived);
   }
 
   async #receive(
@@ -226,6 +251,10 @@ export class BulkConnection implements Disposable {
 
 function lengthOf(head: string): number {
   return Number(/^content-length: *(\d{1,12}) *$/im.exec(head)?.[1] ?? NaN);
+}
+
+function closedEarly(): LinkError {
+  return new LinkError("broken", "The connection of a copy was closed");
 }
 
 function ended(): LinkError {

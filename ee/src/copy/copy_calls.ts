@@ -20,6 +20,8 @@ import { formatModelPath } from "./model_path.ts";
 export const COPIES_PATH = "/covey/1/copies";
 const CALL_LIMIT_MS = 2000;
 const MANIFEST_LIMIT_MS = 15_000;
+/** A pause is answered once what was being written lies on the disk. */
+const CHANGE_LIMIT_MS = 15_000;
 
 /** What every call needs. */
 export interface CallMeans {
@@ -138,7 +140,7 @@ export async function changeCopy(
     method: "POST",
     path: `${COPIES_PATH}/${encodeURIComponent(id)}/${change}`,
     limitBytes: COPIES_LIMIT_BYTES,
-    limitMs: CALL_LIMIT_MS,
+    limitMs: CHANGE_LIMIT_MS,
   }, means);
   return parseCopies(bytes, of);
 }

@@ -109,14 +109,18 @@ export class ModelSender {
     }
     this.#sending++;
     const room = this.#spare.pop() ?? new Uint8Array(CHUNK_BYTES);
+    using line = new ResponseLine(response, response.req.socket);
+    const ends = AbortSignal.any([life, line.ends]);
     try {
       for (const chunk of chunks) {
-        await pace.turn(chunk.length, life);
-        const bytes = await this.#read(holding, chunk, room);
+        await pace.turn(chunk.length, ends);
+        // A disk that never answers keeps neither its reader nor this node's end.
+        const bytes = await line.orGone(this.#read(holding, chunk, room));
+        if (bytes === false) return;
         const sent = bytes === null
           ? "bad"
-          : await streamChunk(response, chunk, bytes, () =>
-            response.writeHead(206, {
+          : await streamChunk(line, chunk, bytes, () =>
+            response.headersSent || response.writeHead(206, {
               "content-type": "application/octet-stream",
               "content-length": range.end - range.start,
               "content-range": `bytes ${range.start}-${range.end - 1}/${size}`,
@@ -181,22 +185,21 @@ function chunkRange(
     : undefined;
 }
 
-/** Send a chunk piece by piece; `begin` writes the head, once there is something to follow it. */
+/** Send a chunk piece by piece; `begin` writes the head unless it is out, once there is something to follow it. */
 async function streamChunk(
-  response: ServerResponse,
+  line: ResponseLine,
   { digest, length }: Chunk,
   bytes: Uint8Array<ArrayBuffer>,
   begin: () => void,
 ): Promise<Sent> {
   if (bytes.length !== length) return "bad";
   const hash = createHash("sha256");
-  using line = new ResponseLine(response, response.req.socket);
   for (let at = 0; at < length; at += PIECE_BYTES) {
     const piece = bytes.subarray(at, at + PIECE_BYTES);
     hash.update(piece);
     const isLast = at + PIECE_BYTES >= length;
     if (isLast && hash.digest("hex") !== digest) return "bad";
-    if (!response.headersSent) begin();
+    begin();
     if (!await line.write(piece)) return "gone";
   }
   return "whole";
@@ -207,7 +210,11 @@ class ResponseLine implements Disposable {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #gone = Promise.withResolvers<false>();
-  readonly #onClose = () => this.#gone.resolve(false);
+  readonly #life = new AbortController();
+  readonly #onClose = () => {
+    this.#gone.resolve(false);
+    this.#life.abort(new DOMException("The member left", "AbortError"));
+  };
 
   constructor(response: ServerResponse, socket: Socket) {
     this.#response = response;
@@ -217,12 +224,22 @@ class ResponseLine implements Disposable {
     if (socket.destroyed || response.destroyed) this.#onClose();
   }
 
+  /** Aborts when the other side is gone. */
+  get ends(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  /** Wait for something, as long as there is somebody to have it; else false. */
+  orGone<Result>(coming: Promise<Result>): Promise<Result | false> {
+    return Promise.race([coming, this.#gone.promise]);
+  }
+
   /** Wait until a piece was taken; false when nobody takes it. */
   write(piece: Uint8Array<ArrayBuffer>): Promise<boolean> {
     const taken = new Promise<boolean>((resolve) => {
       this.#response.write(piece, (error) => resolve(!error));
     });
-    return Promise.race([taken, this.#gone.promise]);
+    return this.orGone(taken);
   }
 
   [Symbol.dispose](): void {

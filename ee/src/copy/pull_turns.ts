@@ -280,14 +280,19 @@ export class PullTurns implements PullAllies {
       peers().filter(({ monitor }) => monitor.health.state !== "offline").map(
         async ({ channel, monitor, row }) => {
           const question = { key, sha256s, node: self.node };
-          const standing = await askStanding(channel, question, {
-            clock,
-            signal,
-          }).catch((error): Standing => {
-            signal.throwIfAborted();
-            // One without models, or of an older version, has no part in it.
-            return { state: error instanceof NotHeldError ? "none" : "silent" };
-          });
+          const ask = async (): Promise<Standing> => {
+            try {
+              return await askStanding(channel, question, { clock, signal });
+            } catch (error) {
+              signal.throwIfAborted();
+              // One without models, or of an older version, has no part in it.
+              const isNone = error instanceof NotHeldError;
+              return { state: isNone ? "none" : "silent" };
+            }
+          };
+          const first = await ask();
+          // One that was busy for a moment may be the very one that fetches.
+          const standing = first.state === "silent" ? await ask() : first;
           return { node: row.id, name: monitor.name, standing };
         },
       ),
