@@ -36,7 +36,7 @@ export async function streamAndAct(
     const piece of response.body.pipeThrough(new TextDecoderStream())
   ) {
     raw += piece;
-    if (isThere(raw)) acted ??= act();
+    if (acted === null && isThere(raw)) acted = act();
   }
   await acted;
   if (acted === null) throw new Error(`It never came so far: ${raw}`);
