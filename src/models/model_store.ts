@@ -29,6 +29,7 @@ import {
   type Inspection,
   judgeModel,
 } from "./model_inspection.ts";
+import { removeModelFiles } from "./remove_model_files.ts";
 import { storageFault } from "./storage_fault.ts";
 import { verifyModel } from "./verify_model.ts";
 
@@ -213,20 +214,16 @@ class WatchedFolder implements ModelStore {
     }
     const { files, log, modelsDir } = this.#options;
     try {
-      // Without its first part a model is not offered, whatever comes after.
-      for (const { path } of parts.files) {
-        await files.remove(`${modelsDir}/${path}`);
-      }
-      // The last model of a folder takes its vision part along.
       const folder = housedIn(parts);
-      const others = [...this.#parts.values()].filter((other) =>
-        other !== parts && housedIn(other) === folder
+      const isAlone = [...this.#parts.values()].every((other) =>
+        other === parts || housedIn(other) !== folder
       );
-      for (const path of others.length > 0 ? [] : this.#projectors) {
-        if (folderOf(path) === folder) {
-          await files.remove(`${modelsDir}/${path}`);
-        }
-      }
+      await removeModelFiles(files, modelsDir, parts, {
+        folder,
+        along: isAlone
+          ? this.#projectors.filter((path) => folderOf(path) === folder)
+          : [],
+      });
       await this.#digests.forget(parts);
     } catch (error) {
       throw storageFault(error, `remove the model ${quoted}`);

@@ -165,6 +165,23 @@ export function createDenoFiles(suffix: () => string): Files {
           if (!(error instanceof Deno.errors.NotFound)) throw error;
         }
       }),
+    removeEmptyFolder: (path) =>
+      attempt("remove the folder", path, async () => {
+        try {
+          // Without recursion a link or a file would be removed as well.
+          if (!(await Deno.lstat(path)).isDirectory) return false;
+          await Deno.remove(path);
+          return true;
+        } catch (error) {
+          if (error instanceof Deno.errors.NotFound) return false;
+          const code = error instanceof Error && "code" in error
+            ? error.code
+            : "";
+          // POSIX lets a system say either.
+          if (code === "ENOTEMPTY" || code === "EEXIST") return false;
+          throw error;
+        }
+      }),
   };
 }
 

@@ -141,6 +141,13 @@ export interface Files {
   link(from: string, to: string): Promise<"linked" | "copied">;
   /** Remove a file or folder with all in it; one that is not there is no error. */
   remove(path: string): Promise<void>;
+  /**
+   * Remove a folder in which nothing is. A link, a file and a folder that holds
+   * something stay as they are.
+   *
+   * @returns Whether it was removed.
+   */
+  removeEmptyFolder(path: string): Promise<boolean>;
 }
 
 /**

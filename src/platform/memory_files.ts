@@ -189,6 +189,14 @@ export class MemoryFiles implements Files {
     }
   }
 
+  // deno-lint-ignore require-await
+  async removeEmptyFolder(path: string): Promise<boolean> {
+    if (!this.#folders.has(path)) return false;
+    const isInside = (other: string) => other.startsWith(`${path}/`);
+    if ([...this.#files.keys(), ...this.#folders].some(isInside)) return false;
+    return this.#folders.delete(path);
+  }
+
   #renameFolder(from: string, to: string): void {
     const moved = (path: string) => `${to}${path.slice(from.length)}`;
     for (const [path, content] of [...this.#files]) {

@@ -77,6 +77,22 @@ Deno.test("remove takes a model away with its digests, at once and for good", as
   assert.equal((await files.list("/data/manifests")).length, 1);
 });
 
+Deno.test("remove takes the folders along that it leaves empty, and no other", async () => {
+  const files = new MemoryFiles({
+    "/models/org/one/m.gguf": buildModel(),
+    "/models/org/two/n.gguf": buildModel(),
+    "/models/org/two/README.md": "Read me",
+    "/models/lone/o/o.gguf": buildModel(),
+  });
+  await using store = await storeOver(files);
+  for (const name of ["m", "n", "o"]) await store.remove(name);
+  const names = async (folder: string) =>
+    (await files.list(folder)).map(({ name }) => name);
+  assert.deepEqual(await names("/models"), ["org"]);
+  assert.deepEqual(await names("/models/org"), ["two"]);
+  assert.deepEqual(await names("/models/org/two"), ["README.md"]);
+});
+
 Deno.test("remove refuses a model that is in use, that is not here, and where the folder may not be changed (DLD-06)", async () => {
   const files = new MemoryFiles({
     "/models/busy.gguf": buildModel(),

@@ -89,6 +89,33 @@ contract("removes a folder with all in it", async (files, folder) => {
   assert.deepEqual(await files.list(folder), []);
 });
 
+contract(
+  "removes an empty folder, and neither a file nor what holds something",
+  async (files, folder) => {
+    await files.makeFolder(`${folder}/x/y`, 0o700);
+    await files.writeAtomic(`${folder}/f`, "f", 0o600);
+    for (const name of ["x", "f", "none"]) {
+      assert.equal(await files.removeEmptyFolder(`${folder}/${name}`), false);
+    }
+    assert.equal(await files.removeEmptyFolder(`${folder}/x/y`), true);
+    assert.deepEqual(await files.list(`${folder}/x`), []);
+    assert.equal(await files.readText(`${folder}/f`), "f");
+  },
+);
+
+Deno.test("removeEmptyFolder leaves a link to an empty folder", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "covey-files-" });
+  try {
+    await Deno.mkdir(`${folder}/real`);
+    await Deno.symlink(`${folder}/real`, `${folder}/link`);
+    const files = createDenoFiles(() => "0");
+    assert.equal(await files.removeEmptyFolder(`${folder}/link`), false);
+    assert.equal((await files.list(folder)).length, 2);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 Deno.test("writeAtomic leaves no temporary file and sets the mode", async () => {
   const folder = await Deno.makeTempDir({ prefix: "covey-files-" });
   try {

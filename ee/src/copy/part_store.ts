@@ -256,7 +256,7 @@ async function readMarks(files: Files, path: string): Promise<Uint8Array> {
   }
 }
 
-/** A name in the models folder that nothing has. */
+/** A name in the models folder that nothing has any more but an empty folder, which goes. */
 async function freeFolder(
   files: Files,
   modelsDir: string,
@@ -266,6 +266,7 @@ async function freeFolder(
     const path = `${modelsDir}/${n === 1 ? model : `${model} (${n})`}`;
     try {
       await files.stat(path);
+      if (await files.removeEmptyFolder(path)) return path;
     } catch (error) {
       if (error instanceof FileError && error.problem === "missing") {
         return path;

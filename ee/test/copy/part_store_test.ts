@@ -66,3 +66,17 @@ Deno.test("PartStore publishes nothing once the disk lost bytes, though it says 
   using store = await writeAll(late.files);
   await assert.rejects(store.publish("/models", "m"), FileError);
 });
+
+Deno.test("PartStore publishes into an empty folder of the model's name, and beside one that holds something", async () => {
+  for (const [seed, folder] of [["", "m"], ["/models/m/.note", "m (2)"]]) {
+    const { files } = countingFiles(0);
+    await files.makeFolder("/models/m", 0o755);
+    if (seed) await files.writeAtomic(seed, "", 0o600);
+    using store = await writeAll(files);
+    // Its parts were only counted.
+    await files.writeAtomic(store.pathOf(0), "weights", 0o600);
+    assert.deepEqual(await store.publish("/models", "m"), [
+      `/models/${folder}/m.gguf`,
+    ]);
+  }
+});
