@@ -47,6 +47,9 @@ const LONGEST_INPUT = 65_536;
 /** Variables that reach engine processes; a secret is in none of them. */
 const ENGINE_VARIABLES =
   /^(?:PATH|HOME|LANG|TMPDIR|DENO_DIR|XDG_CACHE_HOME|CUDA_.*|GGML_.*)$/;
+/** Variables by which other programs are told where to keep models. */
+const IMPORT_VARIABLES =
+  /^(?:HOME|XDG_CACHE_HOME|OLLAMA_MODELS|HF_HOME|HF_HUB_CACHE|HUGGINGFACE_HUB_CACHE)$/;
 /** Variables that ssh may see: its configuration and the user's agent hang on them. */
 const TOOL_VARIABLES =
   /^(?:PATH|HOME|LANG|USER|LOGNAME|TMPDIR|XDG_RUNTIME_DIR|SSH_AUTH_SOCK)$/;
@@ -182,6 +185,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         log,
         version: settings.version,
         engineEnv: environmentOf(ENGINE_VARIABLES),
+        importEnv: environmentOf(IMPORT_VARIABLES),
         toolEnv: environmentOf(TOOL_VARIABLES),
         temporaryDir: Deno.env.get("TMPDIR") ?? "/tmp",
         freeMemoryBytes: () => Deno.systemMemoryInfo().available,

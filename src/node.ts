@@ -230,7 +230,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       log: log.child("import"),
       store,
       modelsDir: config.modelsDir,
-      places: usualPlaces(options.engineEnv),
+      places: usualPlaces(options.importEnv ?? options.engineEnv),
     }),
     clientKeys,
     rateLimit: config.rateLimit,

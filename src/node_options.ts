@@ -15,6 +15,8 @@ export interface NodeOptions {
   readonly version: string;
   /** Variables that engine processes may see; nothing else reaches them. */
   readonly engineEnv: Readonly<Record<string, string>>;
+  /** Variables that tell where other programs keep models; those of engines unless given. */
+  readonly importEnv?: Readonly<Record<string, string>>;
   /** Variables that programs of the system may see which the cluster starts, as ssh. */
   readonly toolEnv?: Readonly<Record<string, string>>;
   /** Folder for temporary files of this machine. */

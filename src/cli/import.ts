@@ -20,7 +20,8 @@ export const importCommand: Command = {
       "FOLDER is a path on the node's machine: the store of Ollama (~/.ollama), the",
       "cache of Hugging Face (~/.cache/huggingface/hub), the folder of LM Studio",
       "(~/.lmstudio/models), or any folder with GGUF files. --found looks into all of",
-      "these, as they are for the user that the node runs as. What is taken over stays",
+      "these, as they are for the user that the node runs as, and where OLLAMA_MODELS,",
+      "HF_HOME and HF_HUB_CACHE of the node say. What is taken over stays",
       "where it is; where the file system can link, the bytes are shared and not copied.",
     ].join("\n"),
   async run(args, context) {
