@@ -2,6 +2,7 @@ import type { Clock } from "@covey/core/platform";
 import { type KeyHash, keyHashOfCertificate } from "../identity/key_hash.ts";
 import { formatAddress, type LinkAddress } from "./link_address.ts";
 import { LinkError } from "./link_error.ts";
+import { afterListening } from "./listening_time.ts";
 import {
   type LinkCredentials,
   type LinkSocket,
@@ -51,8 +52,15 @@ export async function dialLink(options: DialOptions): Promise<DialledSocket> {
     throw new LinkError("unreachable", "No address of this member is known");
   }
   const race = new AbortController();
-  using deadline = clock.deadline(CONNECT_LIMIT_MS, signal);
-  const end = AbortSignal.any([deadline.signal, race.signal]);
+  const late = () =>
+    race.abort(
+      new DOMException(
+        `No result within ${CONNECT_LIMIT_MS} ms`,
+        "TimeoutError",
+      ),
+    );
+  using _limit = afterListening(clock, CONNECT_LIMIT_MS, late);
+  const end = AbortSignal.any([signal, race.signal]);
   const failures: LinkError[] = [];
   const tries: Promise<DialledSocket>[] = [];
   const winner = Promise.withResolvers<DialledSocket>();

@@ -7,6 +7,7 @@ import { DialTurns } from "./dial_turns.ts";
 import type { LinkAddress } from "./link_address.ts";
 import { LinkError } from "./link_error.ts";
 import { LinkExchange } from "./link_exchange.ts";
+import { afterListening } from "./listening_time.ts";
 import { PinnedAgent } from "./pinned_agent.ts";
 
 /** Allowance over a connection's own limit, before the channel gives up on it. */
@@ -169,12 +170,20 @@ export class MemberChannel implements Disposable {
     try {
       const head = nextHead(outgoing);
       outgoing.end(body ?? new Uint8Array());
-      let timer = clock.after(SOCKET_LIMIT_MS, () => fail(late("connection")));
+      let timer = afterListening(
+        clock,
+        SOCKET_LIMIT_MS,
+        () => fail(late("connection")),
+      );
       try {
         await Promise.race([head.socket, failed.promise]);
         const sentAtMs = clock.monotonic();
         timer[Symbol.dispose]();
-        timer = clock.after(call.headLimitMs, () => fail(late("answer")));
+        timer = afterListening(
+          clock,
+          call.headLimitMs,
+          () => fail(late("answer")),
+        );
         const response = await Promise.race([head.response, failed.promise]);
         answered = true;
         this.#heard();
