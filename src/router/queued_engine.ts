@@ -302,7 +302,8 @@ export class QueuedEngine implements Engine, Disposable {
           });
         }
         held.release(null);
-        if (!this.#experience.knowsDecode(offer.model)) {
+        // One that was broken off may hang: a measurement would hold its slot.
+        if (how === "ended" && !this.#experience.knowsDecode(offer.model)) {
           this.#self?.consider(offer);
         }
       },

@@ -80,13 +80,23 @@ Deno.test("testEngines runs one test for all who ask within 10 s of its end", as
 });
 
 Deno.test("testEngines fails an engine that hangs, in bounded time, and lets go of its slot", async () => {
-  const { count, engine, router, test } = setUp([offerOf()], () => HANGING);
+  const { asked, clock, count, engine, router, test } = setUp(
+    [offerOf()],
+    () => HANGING,
+  );
   const report = await test(5000);
   assert.equal(report.passed, false);
   assert.match(report.reason ?? "", /"m" on fake gave no token within 5000 ms/);
   assert.equal(count("token", "failed"), 1);
   assert.deepEqual([engine.running, engine.stopped], [0, 1]);
   assert.deepEqual(router.report().engines[0]?.offers[0]?.queue.runningMs, []);
+  await clock.advance(3000);
+  await test();
+  assert.equal(asked().length, 1, "shared for 4 s");
+  await clock.advance(1000);
+  await test(5000);
+  assert.equal(asked().length, 2, "tested anew for a second try");
+  assert.equal(engine.attempts.length, 2, "and never measured");
   await router[Symbol.asyncDispose]();
 });
 
