@@ -122,6 +122,7 @@ export type {
   PullTurn,
   PullWant,
 } from "./pull_allies.ts";
+export { PullPaused } from "./pull_allies.ts";
 export type {
   EngineInputs,
   OfferInputs,

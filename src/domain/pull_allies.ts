@@ -1,5 +1,21 @@
+import { Fault } from "./fault.ts";
+
+/** Why a pull stopped that is to go on later: what members gave of it stays. */
+export class PullPaused extends Fault {
+  /**
+   * Make the reason.
+   *
+   * @param message How to go on, for whoever watches the pull.
+   */
+  constructor(message: string) {
+    super("conflict", message);
+  }
+}
+
 /** What a pull is about to fetch, such that members can tell whether theirs is the same. */
 export interface PullWant {
+  /** The pull here, by which what it paused can be forgotten. */
+  readonly pull: string;
   /** The same at every member that pulls the same bytes. */
   readonly key: string;
   /** Name the model is to have here. */
@@ -68,7 +84,7 @@ export interface PullAllies {
    *
    * @param want What is wanted.
    * @param tell Called with each step of progress.
-   * @param signal Aborting it gives up with the signal's reason; a copy that was begun ends.
+   * @param signal Aborting it gives up with the signal's reason; a copy that was begun is paused with `PullPaused`, else it ends.
    * @throws {Fault} When an operator cancelled the copy.
    */
   turn(
@@ -76,4 +92,10 @@ export interface PullAllies {
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
   ): Promise<PullTurn>;
+  /**
+   * Drop what members gave to a pull that was paused, and then cancelled.
+   *
+   * @param pull The pull here.
+   */
+  forget?(pull: string): void;
 }

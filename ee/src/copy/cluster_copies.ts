@@ -48,6 +48,10 @@ export class ClusterCopies implements AsyncDisposable {
           ? { kind: "fetch", lease: { tell() {}, [Symbol.dispose]() {} } }
           : await turns.turn(want, tell, signal);
       },
+      forget: (pull) => {
+        // Where nothing was ever copied there is nothing to drop.
+        this.#service?.then(({ turns }) => turns?.forget(pull), () => {});
+      },
     };
   }
 

@@ -5,6 +5,7 @@ import {
   type NodeId,
   originTextOf,
   type PullAllies,
+  PullPaused,
   type PullTurn,
   type PullWant,
 } from "@covey/core/domain";
@@ -33,7 +34,7 @@ const MOST_RECENT = 64;
 export interface TurnsOptions {
   readonly self: { readonly node: NodeId; readonly nodeName: string };
   readonly shelf: ModelShelf;
-  readonly desk: Pick<CopyDesk, "start" | "find" | "cancel">;
+  readonly desk: Pick<CopyDesk, "start" | "find" | "cancel" | "pause">;
   readonly clock: Clock;
   peers(): readonly Peer[];
   /** Aborts when the node stops. */
@@ -58,6 +59,8 @@ export class PullTurns implements PullAllies {
   readonly #bids = new Map<string, Bid>();
   /** Models that were fetched here, by key. */
   readonly #recent = new Map<string, { model: string; atMs: number }>();
+  /** Copies that pulls paused in this process, by pull. After a restart they are paused copies like any other. */
+  readonly #paused = new Map<string, string>();
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -99,6 +102,14 @@ export class PullTurns implements PullAllies {
       throw life.aborted
         ? new Fault("shutting_down", "The node is shutting down")
         : error;
+    }
+  }
+
+  forget(pull: string): void {
+    const id = this.#paused.get(pull);
+    this.#paused.delete(pull);
+    if (id !== undefined && this.#options.desk.find(id)?.state === "paused") {
+      this.#options.desk.cancel(id);
     }
   }
 
@@ -210,7 +221,7 @@ export class PullTurns implements PullAllies {
 
   /** Returns null where it could not be copied. */
   async #copy(
-    { maxBytesPerSecond, model, totalBytes }: PullWant,
+    { maxBytesPerSecond, model, pull, totalBytes }: PullWant,
     root: string,
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
@@ -221,6 +232,7 @@ export class PullTurns implements PullAllies {
       model,
       bytesPerSecond: maxBytesPerSecond,
     });
+    this.#paused.delete(pull);
     const from = new Set<string>();
     let givenAtMs = clock.monotonic();
     let doneBytes = -1;
@@ -265,7 +277,10 @@ export class PullTurns implements PullAllies {
       try {
         await clock.sleep(FOLLOW_EVERY_MS, signal);
       } catch (error) {
-        if (!this.#options.life.aborted) desk.cancel(id);
+        if (signal.reason instanceof PullPaused) {
+          await desk.pause(id);
+          this.#paused.set(pull, id);
+        } else if (!this.#options.life.aborted) desk.cancel(id);
         throw error;
       }
     }

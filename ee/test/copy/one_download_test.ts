@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PullView } from "@covey/core/domain";
+import { CHUNK_BYTES, type PullView } from "@covey/core/domain";
 import { createSeededEntropy, MemoryFiles } from "@covey/core/platform";
 import { buildModel } from "../../../test/fakes/gguf_builder.ts";
 import { type HubServer, startHub } from "../../../test/fakes/hub_server.ts";
@@ -189,4 +189,85 @@ Deno.test("a plain URL is fetched once while its validator stays, and anew when 
   const fetched = await two.pull(() => {}, url);
   assert.deepEqual(fetched.from, []);
   assert.equal(givenBytes(hub), 2 * bytes.length);
+});
+
+/** A node that pulls what another has, held up once two of four chunks were given. */
+async function copying(
+  test: (nodes: {
+    readonly two: Awaited<ReturnType<typeof start>>;
+    readonly bytes: Uint8Array<ArrayBuffer>;
+    /** Chunks that are read once `goOn` was called. */
+    readonly read: readonly number[];
+    goOn(): void;
+  }) => Promise<void>,
+): Promise<void> {
+  const bytes = new Uint8Array(4 * CHUNK_BYTES);
+  bytes.set(weights());
+  await using hub = startHub({ [FILE]: bytes });
+  const lan = new FakeLan();
+  await using one = await start(1, lan, hub);
+  await using two = await start(2, lan, hub);
+  await Promise.all([met(one.node, 1), met(two.node, 1)]);
+  await one.files.writeAtomic(`/models/${FILE}`, bytes, 0o600);
+  await one.store.refresh();
+  await one.store.digested();
+  const stuck = Promise.withResolvers<null>();
+  using _unstick = { [Symbol.dispose]: () => stuck.resolve(null) };
+  const readChunk = one.shelf.readChunk.bind(one.shelf);
+  let reads = 0;
+  one.shelf.readChunk = (...place) =>
+    ++reads <= 2 ? readChunk(...place) : stuck.promise;
+  const came = Promise.withResolvers<void>();
+  const pulled = two.pull(({ doneBytes, stage }) => {
+    if (stage === "copying" && doneBytes > 0) came.resolve();
+  });
+  pulled.catch(() => {});
+  await came.promise;
+  const read: number[] = [];
+  await test({
+    two,
+    bytes,
+    read,
+    goOn() {
+      one.shelf.readChunk = (...place) => {
+        read.push(place[2]);
+        return readChunk(...place);
+      };
+      stuck.resolve(null);
+    },
+  });
+  assert.equal(givenBytes(hub), 0);
+  await assert.rejects(pulled, /paused/);
+}
+
+Deno.test("a pull that copies keeps what came while it is paused, and goes on without it", async () => {
+  await copying(async ({ bytes, goOn, read, two }) => {
+    const [view] = two.pulls.list();
+    assert.ok(await two.pulls.pause(view?.id ?? ""));
+    const [paused] = two.pulls.list();
+    assert.equal(paused?.stage, "paused");
+    const held = (paused?.doneBytes ?? 0) / CHUNK_BYTES;
+    assert.ok(held >= 1);
+    goOn();
+    const outcome = await two.pull();
+    assert.deepEqual(outcome.from, ["node-1"]);
+    const path = two.store.list()[0]?.path ?? "";
+    assert.deepEqual(await two.files.readBytes(path), bytes);
+    assert.ok(read.length <= 4 - held, `${read}`);
+  });
+});
+
+Deno.test("a pull that copies and is cancelled after a pause leaves nothing of it", async () => {
+  await copying(async ({ goOn, two }) => {
+    const id = two.pulls.list()[0]?.id ?? "";
+    await two.pulls.pause(id);
+    const parts = () => two.files.list("/models/.copies");
+    assert.equal((await parts()).length, 1);
+    goOn();
+    assert.ok(await two.pulls.cancel(id));
+    const cluster = await two.node.cluster;
+    const state = async () =>
+      JSON.stringify(await cluster.act("copies", {}, FOREVER));
+    while (!(await state()).includes('"cancelled"') || (await parts()).length);
+  });
 });

@@ -124,6 +124,7 @@ export async function runPull(
   const pinned = originTextOf(facts.map(({ origin }) => origin));
   const turn = await allies.turn(
     {
+      pull: task.id,
       key: await digestOf(pinned ?? `pull ${task.id}`),
       model,
       totalBytes: total,

@@ -2,6 +2,7 @@ import {
   Fault,
   type ModelPulls,
   type PullOutcome,
+  PullPaused,
   type PullRequest,
   type PullView,
 } from "../../domain/mod.ts";
@@ -108,6 +109,7 @@ class RunningPulls implements OwnedPulls {
     job.isPaused = false;
     await this.#stop(job, new Fault("conflict", "The pull was cancelled"));
     this.#jobs.delete(id);
+    this.#options.allies?.()?.forget?.(id);
     await this.#options.files.remove(this.#folderOf(id));
     await this.#save();
     return true;
@@ -120,8 +122,7 @@ class RunningPulls implements OwnedPulls {
     job.isPaused = true;
     await this.#stop(
       job,
-      new Fault(
-        "conflict",
+      new PullPaused(
         `The pull was paused; \`covey pulls resume ${id}\` goes on with it`,
       ),
     );
