@@ -107,7 +107,8 @@ class AttemptCall {
           `The member answered with status ${exchange.status}`,
         );
       }
-      return await this.#next(exchange, Math.max(leftMs, 0));
+      // The line comes with the head; after a pause of this node it is yet to be read.
+      return await this.#next(exchange, Math.max(leftMs, limitMs / 4));
     });
     switch (first.kind) {
       case "accepted": {
