@@ -10,6 +10,8 @@ import { PartStore } from "./part_store.ts";
 /** Copies that run at once; more would only share the same link and disk. */
 const MOST_RUNNING = 2;
 const MOST_WAITING = 64;
+/** How often what nobody went on with is looked for. */
+const COLLECT_EVERY_MS = 24 * 3_600_000;
 /** Copies that are kept for the list once they have ended. */
 const MOST_ENDED = 50;
 
@@ -34,10 +36,16 @@ export class CopyDesk implements AsyncDisposable {
   readonly #begun = new WeakSet<CopyJob>();
   readonly #running = new Set<Promise<void>>();
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #collectTimer: Disposable;
+  #collecting: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: DeskOptions) {
     this.#options = options;
+    // A node may run for months.
+    this.#collectTimer = options.clock.every(COLLECT_EVERY_MS, () => {
+      this.#collecting = this.#collecting.then(() => this.#collect());
+    });
   }
 
   /** Go on with what an earlier start of this node began. */
@@ -50,13 +58,7 @@ export class CopyDesk implements AsyncDisposable {
         continue;
       }
       if (await isForgotten(files, shelf.folder, root, clock.now())) {
-        await PartStore.remove(files, shelf.folder, root);
-        log.info(
-          "Removed what came of a copy that nobody went on with for a week",
-          {
-            model: kept?.model ?? root,
-          },
-        );
+        await this.#forget(root, kept?.model ?? root);
         continue;
       }
       const manifest = await PartStore.manifestOf(files, shelf.folder, root);
@@ -176,10 +178,43 @@ export class CopyDesk implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#collectTimer[Symbol.dispose]();
     for (const { life } of this.#entries.values()) {
       life.abort(new DOMException("The node is stopping", "AbortError"));
     }
     await Promise.all(this.#running);
+    await this.#collecting;
+  }
+
+  /** Copies that failed, and that nobody asked for again. */
+  async #collect(): Promise<void> {
+    const { clock, files, log, shelf } = this.#options;
+    try {
+      for (const root of await begunCopies(files, shelf.folder)) {
+        const isOld = await isForgotten(files, shelf.folder, root, clock.now());
+        const kept = await readKeptAsk(files, shelf.folder, root);
+        // Nothing is awaited from here to the removal's begin.
+        const isWanted = [...this.#entries.values()].some(({ job }) =>
+          job.ask.root === root && !job.hasEnded
+        );
+        if (!isOld || isWanted || this.#isClosed) continue;
+        await this.#forget(root, kept?.model ?? root);
+      }
+    } catch (error) {
+      // The next day tries again.
+      log.warn("Failed to remove what came of copies", {
+        reason: error instanceof Error ? error.message : "It failed",
+      });
+    }
+  }
+
+  async #forget(root: string, model: string): Promise<void> {
+    const { files, log, shelf } = this.#options;
+    await PartStore.remove(files, shelf.folder, root);
+    log.info(
+      "Removed what came of a copy that nobody went on with for a week",
+      { model },
+    );
   }
 
   #add(ask: CopyAsk): Entry {

@@ -20,6 +20,8 @@ import {
 import { watcherOf } from "./pull_watch.ts";
 
 const MOST_PULLS = 8;
+/** How often partial files that nobody wants are looked for. */
+const COLLECT_EVERY_MS = 24 * 3_600_000;
 /** Pulls that are known at all, paused ones with them. */
 const MOST_KNOWN = 64;
 
@@ -71,6 +73,8 @@ class RunningPulls implements OwnedPulls {
   readonly #options: PullsOptions;
   readonly #jobs = new Map<string, Job>();
   #closed = false;
+  #collecting: Promise<void> = Promise.resolve();
+  #collectTimer: Disposable | null = null;
   #saving: Promise<void> = Promise.resolve();
 
   constructor(options: PullsOptions) {
@@ -150,20 +154,42 @@ class RunningPulls implements OwnedPulls {
           log.info("Going on with a pull", { source: job.view.source });
         }
       }
-      await collectPartials(this.#options, (id) => this.#jobs.has(id));
     } catch (error) {
       if (!(error instanceof FileError || error instanceof Fault)) throw error;
       log.warn("Failed to go on with pulls", { reason: error.message });
     }
+    if (this.#closed) return;
+    // A node may run for months.
+    this.#collectTimer ??= this.#options.clock.every(
+      COLLECT_EVERY_MS,
+      () => void this.#collect(),
+    );
+    await this.#collect();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    this.#collectTimer?.[Symbol.dispose]();
     const stopping = new Fault("shutting_down", "The node is shutting down");
     await Promise.all(
       [...this.#jobs.values()].map((job) => this.#stop(job, stopping)),
     );
+    await this.#collecting;
     await this.#saving;
+  }
+
+  /** One at a time; the next day tries again what failed. */
+  #collect(): Promise<void> {
+    return this.#collecting = this.#collecting.then(async () => {
+      try {
+        await collectPartials(this.#options, (id) => this.#jobs.has(id));
+      } catch (error) {
+        if (!(error instanceof FileError)) throw error;
+        this.#options.log.warn("Failed to remove partial files", {
+          reason: error.message,
+        });
+      }
+    });
   }
 
   async #jobFor(request: PullRequest): Promise<Job> {
