@@ -54,7 +54,15 @@ export function createModelRoutes(
             ? models.list().map(({ name }) => name)
             : [model];
           return progressResponse(
-            (tell, ends) => verifyAll(models, names, tell, ends),
+            async (tell, ends) => ({
+              ...await verifyAll(models, names, tell, ends),
+              // Of one model nobody knows which partial files are its own.
+              ...model === undefined && models.partials !== undefined
+                ? {
+                  partial: (await models.partials()).map((one) => ({ ...one })),
+                }
+                : {},
+            }),
             signal,
             log,
           );

@@ -37,10 +37,11 @@ export async function verifyModels(
     return FAILED;
   }
   context.stdout(
-    given.json
-      ? JSON.stringify(body)
-      : objectsOf(body["models"]).flatMap(linesOf).join("\n") ||
-        "No model lies here",
+    given.json ? JSON.stringify(body) : [
+      objectsOf(body["models"]).flatMap(linesOf).join("\n") ||
+      "No model lies here",
+      ...objectsOf(body["partial"]).map(partialLineOf),
+    ].join("\n"),
   );
   return body["sound"] === true ? DONE : FAILED;
 }
@@ -51,6 +52,22 @@ function linesOf({ model, sound, files }: JsonObject): string[] {
   return objectsOf(files).map(({ name, problem }) =>
     `${shown}: ${escapeUnprintable(`${String(name)}: ${String(problem)}`)}`
   );
+}
+
+function partialLineOf({ idleMs, of, path, sizeBytes }: JsonObject): string {
+  const size = `${(Number(sizeBytes) / 1e6).toFixed(1)} MB`;
+  const hours = typeof idleMs === "number" ? idleMs / 3_600_000 : null;
+  const age = hours === null
+    ? "nothing came yet"
+    : hours < 1
+    ? "written within the hour"
+    : hours < 48
+    ? `written ${Math.round(hours)} h ago`
+    : `written ${Math.round(hours / 24)} days ago`;
+  const shown = escapeUnprintable(String(path));
+  return `Partial: ${shown}: ${size} of a ${
+    escapeUnprintable(String(of))
+  }, ${age}`;
 }
 
 function objectsOf(value: JsonValue | undefined): JsonObject[] {

@@ -107,7 +107,7 @@ export type {
   ModelShelf,
   ModelWeights,
 } from "./model.ts";
-export type { ModelCare, ModelCheck } from "./model_care.ts";
+export type { ModelCare, ModelCheck, PartialFiles } from "./model_care.ts";
 export type { ImportOutcome, ModelImports } from "./model_imports.ts";
 export type {
   ModelPulls,

@@ -9,6 +9,18 @@ export type ModelCheck =
     }[];
   };
 
+/** Files of a model that did not come whole. */
+export interface PartialFiles {
+  /** Their folder, from the models folder. */
+  readonly path: string;
+  /** What brings them. */
+  readonly of: "pull" | "copy";
+  /** What they have by now. */
+  readonly sizeBytes: number;
+  /** Time since one of them was written, in milliseconds; null where nothing came yet. */
+  readonly idleMs: number | null;
+}
+
 /** What an operator does with models that lie here. */
 export interface ModelCare {
   /**
@@ -24,6 +36,14 @@ export interface ModelCare {
     tell: (doneBytes: number) => void,
     signal: AbortSignal,
   ): Promise<ModelCheck>;
+  /**
+   * Files of models that did not come whole: of pulls and copies that run or
+   * are paused, and what others left, which goes after a week. Absent where
+   * nobody looks.
+   *
+   * @throws {Fault} When the folder can not be read.
+   */
+  partials?(): Promise<readonly PartialFiles[]>;
   /**
    * Remove a model's files.
    *

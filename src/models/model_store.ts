@@ -11,6 +11,7 @@ import {
   type ModelInventory,
   type ModelManifest,
   type ModelWeights,
+  type PartialFiles,
 } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
 import { aliasFiles, hasName, linkAliases } from "./alias_files.ts";
@@ -29,6 +30,7 @@ import {
   type Inspection,
   judgeModel,
 } from "./model_inspection.ts";
+import { partialFiles } from "./partial_files.ts";
 import { removeModelFiles } from "./remove_model_files.ts";
 import { storageFault } from "./storage_fault.ts";
 import { verifyModel } from "./verify_model.ts";
@@ -201,6 +203,11 @@ class WatchedFolder implements ModelStore {
         JSON.stringify(model)
       } has no manifest yet; it is made in the background, ask again later`,
     );
+  }
+
+  partials(): Promise<readonly PartialFiles[]> {
+    const { clock, files, modelsDir } = this.#options;
+    return partialFiles(files, modelsDir, clock.now());
   }
 
   async remove(model: string): Promise<void> {

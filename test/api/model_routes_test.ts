@@ -85,6 +85,29 @@ Deno.test("verification tells its progress and then each model's outcome", async
   assert.equal((await verify({ model: 7 })).status, 400);
 });
 
+Deno.test("verification of all models names partial files, that of one does not", async () => {
+  const { models } = shelf({ a: { kind: "sound" } });
+  const partial = [{
+    path: ".partial/x",
+    of: "pull" as const,
+    sizeBytes: 3,
+    idleMs: 4,
+  }];
+  const partials = () => Promise.resolve(partial);
+  const { api } = apiUnderTest({ models: Object.assign(models, { partials }) });
+  const verify = (body: unknown) =>
+    api.handle(request("POST", "/covey/models/verify", body), LOOPBACK);
+  const done = {
+    status: "verified",
+    sound: true,
+    models: [{ model: "a", sound: true, files: [] }],
+  };
+  const all = await linesOf(await verify({}));
+  assert.deepEqual(all.at(-1), { ...done, partial });
+  const one = await linesOf(await verify({ model: "a" }));
+  assert.deepEqual(one.at(-1), done);
+});
+
 Deno.test("a model is removed by its name, slashes and all, and by nobody from the LAN", async () => {
   const { models, removed } = shelf({});
   const { api } = apiUnderTest({ models });

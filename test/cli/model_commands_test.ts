@@ -48,6 +48,31 @@ Deno.test("models verify names what is damaged and fails by it", async () => {
   assert.equal((await run(["models", "verify", "a", "b"], replies)).code, 2);
 });
 
+Deno.test("models verify names partial files with their size and age", async () => {
+  const hour = 3_600_000;
+  const partial = (idleMs: number | null) => ({
+    path: ".partial/x",
+    of: "pull",
+    sizeBytes: 2_500_000,
+    idleMs,
+  });
+  const { out } = await run(["models", "verify"], {
+    "POST /covey/models/verify": answered({
+      sound: true,
+      models: [],
+      partial: [null, 1, 5 * hour, 72 * hour].map(partial),
+    }),
+  });
+  const line = "Partial: .partial/x: 2.5 MB of a pull,";
+  assert.deepEqual(out, [[
+    "No model lies here",
+    `${line} nothing came yet`,
+    `${line} written within the hour`,
+    `${line} written 5 h ago`,
+    `${line} written 3 days ago`,
+  ].join("\n")]);
+});
+
 Deno.test("rm removes by name, and says what the node says when it refuses", async () => {
   const done = await run(["rm", "org/m"], {
     "DELETE /covey/models/org%2Fm": answered({ removed: "org/m" }),

@@ -109,3 +109,32 @@ Deno.test("remove refuses a model that is in use, that is not here, and where th
   );
   assert.deepEqual(store.list().map(({ name }) => name), ["busy", "m"]);
 });
+
+Deno.test("partials names what did not come whole, with its size and age, and follows no link", async () => {
+  const files = new MemoryFiles({
+    "/models/.partial/pull-1/a.part": "12345",
+    "/models/.partial/pull-1/b.part": "1",
+    "/models/.copies/root/0.part": "123",
+    "/models/.other/x": "1",
+  });
+  await files.makeFolder("/models/.partial/empty", 0o700);
+  const store = await storeOver(files);
+  await using _store = store;
+  const stat = files.stat.bind(files);
+  files.stat = async (path) => ({
+    ...await stat(path),
+    modifiedMs: new ManualClock().now() - (path.endsWith("b.part") ? 5 : 9),
+  });
+  const pull = { of: "pull" as const, path: ".partial/pull-1" };
+  const copy = { of: "copy" as const, path: ".copies/root" };
+  const empty = { of: "pull" as const, path: ".partial/empty" };
+  assert.deepEqual(await store.partials?.(), [
+    { ...empty, sizeBytes: 0, idleMs: null },
+    { ...pull, sizeBytes: 6, idleMs: 5 },
+    { ...copy, sizeBytes: 3, idleMs: 9 },
+  ]);
+  const list = files.list.bind(files);
+  files.list = async (path) =>
+    (await list(path)).map((entry) => ({ ...entry, kind: "link" }));
+  assert.deepEqual(await store.partials?.(), []);
+});
