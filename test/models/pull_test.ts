@@ -541,3 +541,18 @@ async function idOf(hub: HubServer): Promise<{ id: string }> {
   hub.requests.length = 0;
   return { id };
 }
+
+Deno.test("pull checks the disk for the model and its vision part together, before anything is fetched", async () => {
+  const bytes = model(1);
+  const vision = model(4);
+  const spareBytes = 256 * 1024 * 1024;
+  await using hub = startHub({ [Q4]: bytes, "mmproj-F16.gguf": vision });
+  const bothBytes = spareBytes + bytes.length + vision.length;
+  {
+    await using node = pulling(hub, { freeBytes: bothBytes - 1 });
+    await assert.rejects(node.pull("org/repo"), /have to stay free/);
+    assert.ok(hub.requests.every(({ path }) => path.startsWith("/api/")));
+  }
+  await using node = pulling(hub, { freeBytes: bothBytes });
+  assert.equal((await node.pull("org/repo")).model, "m-Q4_K_M");
+});

@@ -114,7 +114,7 @@ export async function runPull(
   await files.makeFolder(modelsDir, FOLDER_MODE);
   await makeFolders(files, modelsDir, task.steps);
   const total = totalOf(plan.files);
-  checkSpace(ports, total);
+  checkSpace(ports, await comingBytes(ports, plan, where));
   watcher.planned(total);
   const allies = ports.allies?.() ?? null;
   if (allies === null) {
@@ -158,6 +158,18 @@ export async function runPull(
     verified: origins.every(({ sha256 }) => sha256 !== null),
     from: turn.from,
   };
+}
+
+/** The model's files, and its vision part where that is still to come. */
+async function comingBytes(
+  { files }: PullPorts,
+  { files: planned, folders, projector }: PullPlan,
+  where: string,
+): Promise<number | null> {
+  if (projector === null || folders.length === 0) return totalOf(planned);
+  return await isThere(files, `${where}/${projector.name}`)
+    ? totalOf(planned)
+    : totalOf([...planned, projector]);
 }
 
 /** What is known of the files before they are fetched: a URL's server has to be asked. */
