@@ -253,7 +253,8 @@ Deno.test("a pull that copies keeps what came while it is paused, and goes on wi
     assert.deepEqual(outcome.from, ["node-1"]);
     const path = two.store.list()[0]?.path ?? "";
     assert.deepEqual(await two.files.readBytes(path), bytes);
-    assert.ok(read.length <= 4 - held, `${read}`);
+    // What was asked for before the pause may be read twice; what had come is not.
+    assert.ok(new Set(read).size <= 4 - held, `${read}`);
   });
 });
 
