@@ -33,6 +33,8 @@ Deno.test({
           env: {
             COVEY_CLUSTER_SECRET: "a secret for the tests alone 7391",
             COVEY_CONTEXT: "512",
+            // Programs for speech that this machine may have are no models of the test.
+            COVEY_ENGINE: "embedded",
             COVEY_ENGINE_THREADS: "1",
             COVEY_LINK_HOST: "127.0.0.1",
             COVEY_LINK_PORT: "0",
