@@ -11,18 +11,19 @@ import { findGpus } from "./sensors/mod.ts";
  * @returns One sentence with the command, or null where nothing is to be done.
  */
 export async function findGpuAdvice(
-  { config, operatingSystem, platform: { files } }: NodeOptions,
+  { config, operatingSystem, platform: { clock, files } }: NodeOptions,
 ): Promise<string | null> {
   if (operatingSystem !== "linux" || !runsEmbedded(config)) return null;
   const makers = await findGpus(files);
   if (makers.length === 0) return null;
   const { EnginePacks } = await import("./engines/packs/engine_packs.ts");
   const packs = new EnginePacks({
+    clock,
     files,
     folder: packsFolder(config.dataDir),
     os: operatingSystem,
     arch: Deno.build.arch,
-    registry: "",
+    registry: () => Promise.resolve(null),
     fetch: () => Promise.reject(new TypeError("Nothing is fetched here")),
   });
   return adviseOnPacks(makers, await packs.list());

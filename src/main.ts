@@ -29,7 +29,6 @@ import {
   createSystemEntropy,
   explainDenial,
   FileError,
-  type Files,
   noProxyFor,
   type Platform,
 } from "./platform/mod.ts";
@@ -202,7 +201,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
 }
 
 /** The command of GPU libraries, under whose name the program is also the child that computes. */
-function engineCommand({ files }: Platform): Command {
+function engineCommand(platform: Platform): Command {
   return {
     name: "engine",
     summary: "List, add and remove GPU libraries for llama.cpp",
@@ -210,7 +209,7 @@ function engineCommand({ files }: Platform): Command {
     async run(args, context) {
       const { engineCommand } = await import("./cli/engine.ts");
       return await engineCommand(
-        (dataDir) => openPacks(files, dataDir),
+        (dataDir) => openPacks(platform, dataDir),
         runEngine,
       ).run(args, context);
     },
@@ -234,18 +233,40 @@ async function runEngine(args: readonly string[]): Promise<number> {
   Deno.exit(await runEngineHost(args, io));
 }
 
-async function openPacks(files: Files, dataDir: string): Promise<EnginePacks> {
+async function openPacks(
+  { clock, files }: Platform,
+  dataDir: string,
+): Promise<EnginePacks> {
   const { EnginePacks } = await import("./engines/packs/engine_packs.ts");
-  const registry = Deno.env.get("NPM_CONFIG_REGISTRY") ??
-    "https://registry.npmjs.org";
   return new EnginePacks({
+    clock,
     files,
     folder: packsFolder(dataDir),
     os: Deno.build.os,
     arch: Deno.build.arch,
-    registry: registry.replace(/\/+$/, ""),
+    registry: findRegistry,
     fetch: (url, signal) => fetch(url, { signal }),
   });
+}
+
+/** The npm registry that the operator named, or that npm uses where it is installed; null for none. */
+async function findRegistry(signal: AbortSignal): Promise<string | null> {
+  const { parseRegistry } = await import("./engines/packs/npm_registry.ts");
+  const named = Deno.env.get("NPM_CONFIG_REGISTRY");
+  if (named !== undefined) return parseRegistry(named);
+  try {
+    const { stdout } = await new Deno.Command("npm", {
+      args: ["config", "get", "registry"],
+      stdin: "null",
+      stderr: "null",
+      signal,
+    }).output();
+    return parseRegistry(new TextDecoder().decode(stdout));
+  } catch (error) {
+    // A machine without npm has to be told where to ask.
+    if (error instanceof Deno.errors.NotFound) return null;
+    throw error;
+  }
 }
 
 /** Read what the operator said; without flags, for a command that serves nothing itself. */

@@ -37,7 +37,7 @@ export function engineCommand(
       [
         "What a GPU needs is not in the program: vulkan (27 MB) for most cards, cuda",
         "(320 MB) for NVIDIA's. add fetches what was published with this release from the",
-        "npm registry (NPM_CONFIG_REGISTRY names another) and holds it against its digest.",
+        "npm registry of NPM_CONFIG_REGISTRY, else the one npm uses here, and holds it against its digest.",
         "The next model that is loaded uses it; `covey unload MODEL` has one loaded anew.",
       ].join("\n"),
     run(args, context) {

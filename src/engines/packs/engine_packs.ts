@@ -1,7 +1,10 @@
 import { Fault } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Clock, FileError, type Files } from "../../platform/mod.ts";
 import { type EnginePack, PACK_VERSION, PACKS } from "./pack_table.ts";
 import { unpackPackage } from "./unpack_package.ts";
+
+/** Longest wait for npm's word, an answer's head, or between two pieces of its body. */
+const SILENCE_MS = 60_000;
 
 /** What is to be known of a pack. */
 export interface PackView {
@@ -15,14 +18,15 @@ export interface PackView {
 
 /** What packs are fetched with. */
 export interface EnginePacksOptions {
+  readonly clock: Clock;
   readonly files: Files;
   /** Where packs lie: one folder a release, so that an upgrade finds none of an older one. */
   readonly folder: string;
   /** This machine, in Deno's words. */
   readonly os: string;
   readonly arch: string;
-  /** Base address of an npm registry, without a slash at its end. */
-  readonly registry: string;
+  /** Finds the base address of an npm registry, without a slash at its end; null where none is known. */
+  registry(signal: AbortSignal): Promise<string | null>;
   fetch(url: URL, signal: AbortSignal): Promise<Response>;
   /** Packs there are; this release's own unless a test says otherwise. */
   readonly packs?: readonly EnginePack[];
@@ -68,19 +72,28 @@ export class EnginePacks {
     signal: AbortSignal,
   ): Promise<PackView> {
     const pack = this.#find(name);
-    const { files, folder } = this.#options;
+    const { clock, files, folder } = this.#options;
+    const silent = new AbortController();
+    const wait = () =>
+      clock.after(SILENCE_MS, () => silent.abort(silentFor(name)));
+    let silence = wait();
+    const ends = AbortSignal.any([signal, silent.signal]);
     const coming = `${folder}/.coming`;
     let doneBytes = 0;
     try {
       for (const one of await this.#missing(pack)) {
         await files.remove(coming);
-        const response = await this.#download(one.name, signal);
+        const response = await this.#download(one.name, ends);
         await unpackPackage(
           response,
           one,
           coming,
           files,
-          (bytes) => onBytes(doneBytes + bytes, sizeOf(pack)),
+          (bytes) => {
+            silence[Symbol.dispose]();
+            silence = wait();
+            onBytes(doneBytes + bytes, sizeOf(pack));
+          },
         );
         doneBytes += one.sizeBytes;
         const place = this.#placeOf(one.name);
@@ -88,7 +101,11 @@ export class EnginePacks {
         await files.makeFolder(place.slice(0, place.lastIndexOf("/")), 0o755);
         await files.rename(coming, place);
       }
+    } catch (error) {
+      silent.signal.throwIfAborted();
+      throw error;
     } finally {
+      silence[Symbol.dispose]();
       await files.remove(coming);
     }
     const { cards } = pack;
@@ -154,7 +171,13 @@ export class EnginePacks {
     name: string,
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    const { registry } = this.#options;
+    const registry = await this.#options.registry(signal);
+    if (registry === null) {
+      throw new Fault(
+        "hub_failed",
+        "Failed to fetch an engine pack: no npm registry is known here; set NPM_CONFIG_REGISTRY to the address of one",
+      );
+    }
     const file = `${name.slice(name.indexOf("/") + 1)}-${PACK_VERSION}.tgz`;
     const url = new URL(`${registry}/${name}/-/${file}`);
     let response: Response;
@@ -173,6 +196,15 @@ export class EnginePacks {
 
 function sizeOf({ packages }: EnginePack): number {
   return packages.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}
+
+function silentFor(name: string): Fault {
+  return new Fault(
+    "hub_failed",
+    `Failed to fetch "${name}": nothing came for ${
+      SILENCE_MS / 1_000
+    } s; try again, or name another registry in NPM_CONFIG_REGISTRY`,
+  );
 }
 
 function unreachable(url: URL, why: string, cause?: unknown): Fault {

@@ -11,7 +11,7 @@ import {
   PACKS,
 } from "../../../src/engines/packs/pack_table.ts";
 import { unpackPackage } from "../../../src/engines/packs/unpack_package.ts";
-import { MemoryFiles } from "../../../src/platform/mod.ts";
+import { ManualClock, MemoryFiles } from "../../../src/platform/mod.ts";
 
 type Entry = { readonly name: string; readonly body: string };
 
@@ -116,18 +116,20 @@ function packsOn(
 ) {
   const asked: string[] = [];
   const files = new MemoryFiles({});
+  const clock = new ManualClock();
   const packs = new EnginePacks({
+    clock,
     files,
     folder: "/data/packs",
     ...machine,
-    registry: "https://registry.example",
+    registry: () => Promise.resolve("https://registry.example"),
     fetch(url) {
       asked.push(url.href);
       return Promise.resolve(answer(url));
     },
     ...changes,
   });
-  return { asked, files, packs };
+  return { asked, clock, files, packs };
 }
 
 const X64 = { os: "linux", arch: "x86_64" };
@@ -169,6 +171,32 @@ Deno.test("EnginePacks adds all packages of a pack, tells how far it is, and ask
   assert.equal(told.at(-1), `${2 * bytes.length}/${2 * bytes.length}`);
   await packs.add("vulkan", tell, signal);
   assert.equal(asked.length, 2);
+});
+
+Deno.test("EnginePacks gives up a registry that falls silent", async () => {
+  const { clock, packs } = packsOn(X64, undefined, {
+    fetch: (_url, signal) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason))
+      ),
+  });
+  const adding = assert.rejects(
+    packs.add("vulkan", () => {}, new AbortController().signal),
+    /nothing came for 60 s/,
+  );
+  await clock.advance(60_000);
+  await adding;
+});
+
+Deno.test("EnginePacks says what to set where no registry is known, and asks nobody", async () => {
+  const { asked, packs } = packsOn(X64, undefined, {
+    registry: () => Promise.resolve(null),
+  });
+  await assert.rejects(
+    packs.add("vulkan", () => {}, new AbortController().signal),
+    /no npm registry is known here; set NPM_CONFIG_REGISTRY/,
+  );
+  assert.deepEqual(asked, []);
 });
 
 Deno.test("EnginePacks says where it asked when the registry has nothing", async () => {
