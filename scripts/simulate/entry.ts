@@ -6,11 +6,8 @@ import { placeOf, PrefixBook } from "../../src/router/prefix_book.ts";
 import type { PrefixChain } from "../../src/router/prefix_chain.ts";
 import { Standings } from "../../src/router/standings.ts";
 import { EntryMoves } from "./flight_moves.ts";
-import {
-  KEEP_ALIVE_MS,
-  type NodeReport,
-  type SimulatedNode,
-} from "./simulated_node.ts";
+import type { NodeReport, SimulatedNode } from "./simulated_node.ts";
+import { KEEP_ALIVE_MS } from "./simulated_models.ts";
 import type { Job } from "./workload.ts";
 import type { VirtualClock } from "./virtual_clock.ts";
 

@@ -1,31 +1,23 @@
 /**
  * A node in virtual time: its engines and what stands in front of them.
  *
- * Long because: it is the one place that mirrors how the router's own parts
- * hang together around an engine, and is to be read beside them in one piece.
- *
  * @module
  */
-import {
-  type Eviction,
-  type NodeId,
-  type Offer,
-  parseNodeId,
-} from "../../src/domain/mod.ts";
-import { ArrivalRates } from "../../src/router/arrival_rates.ts";
+import { type NodeId, type Offer, parseNodeId } from "../../src/domain/mod.ts";
 import { DeviceQueue, type QueuePlace } from "../../src/router/device_queue.ts";
 import { serviceMs, type Work } from "../../src/router/estimate.ts";
-import type { LoadOutlook } from "../../src/router/load_outlook.ts";
 import { ModelRates } from "../../src/router/model_rates.ts";
 import { RunningSamples } from "../../src/router/running_samples.ts";
 import { SeenDispatches } from "../../src/router/seen_dispatches.ts";
 import type { Chance } from "./chance.ts";
+import { LoadFigures } from "./load_figures.ts";
 import { PrefixCache } from "./prefix_cache.ts";
 import {
   DECODE_PER_SECOND,
   type NodeSpec,
   PREFILL_PER_SECOND,
 } from "./scenario.ts";
+import { SimulatedModels } from "./simulated_models.ts";
 import type { VirtualClock } from "./virtual_clock.ts";
 import type { Job } from "./workload.ts";
 
@@ -91,16 +83,7 @@ interface Held {
   readonly expectedMs: number;
 }
 
-interface ModelMemory {
-  lastUsedMs: number;
-  loadedAtMs: number;
-}
-
 const PHASES = 4;
-const SMOOTHING = 0.3;
-/** How long an idle model would stay if nobody needed its room. */
-export const KEEP_ALIVE_MS = 300_000;
-const KEPT_TIMES = 100;
 const EPSILON_MS = 1e-6;
 
 /** A member with its device queue and learners (the router's own) and a played engine. */
@@ -109,7 +92,10 @@ export class SimulatedNode {
   readonly spec: NodeSpec;
   /** Slot-milliseconds in which it worked. */
   busyMs = 0;
-  loads = 0;
+  /** Models that it loaded. */
+  get loads(): number {
+    return this.#models.loads;
+  }
   /** Told when a slot fell free that nobody waits for. */
   onFree: (() => void) | null = null;
   readonly #clock: VirtualClock;
@@ -120,19 +106,13 @@ export class SimulatedNode {
   readonly #seen = new SeenDispatches();
   readonly #rates = new Map<string, ModelRates>();
   readonly #priorFactor: number;
-  readonly #arrivals = new ArrivalRates();
   readonly #samples: RunningSamples;
-  readonly #memory = new Map<string, ModelMemory>();
+  readonly #models: SimulatedModels;
   readonly #prefixes: PrefixCache;
-  readonly #times: number[] = [];
-  /** Of these times, or null when out of date. */
-  #p75: number | null = null;
+  readonly #figures: LoadFigures;
   #speed = 1;
   #countedAtMs = 0;
   #wake: Disposable | null = null;
-  #busy = 0;
-  #busyCountedMs = 0;
-  #busyAtMs = 0;
 
   constructor(options: {
     readonly index: number;
@@ -151,11 +131,10 @@ export class SimulatedNode {
     this.#discipline = options.discipline;
     this.#priorFactor = Math.exp(options.priorError * options.chance.normal());
     this.#prefixes = new PrefixCache(options.spec.prefixes);
+    this.#models = new SimulatedModels(options);
+    this.#figures = new LoadFigures(options.clock);
     for (const model of options.models) {
       this.#rates.set(model, new ModelRates());
-      if (options.spec.warm.includes(model)) {
-        this.#memory.set(model, { lastUsedMs: 0, loadedAtMs: 0 });
-      }
     }
   }
 
@@ -191,14 +170,14 @@ export class SimulatedNode {
     };
     this.#held.add(held);
     if (this.#learns) {
-      this.#arrivals.observe(work.job.model, this.#clock.monotonic());
+      this.#models.asked(work.job.model);
     }
     held.place = this.#queue.enter({
       client: work.job.conversation ?? "",
       model: work.job.model,
       slots: this.spec.slots,
       // Loads change the order in Covey's line alone.
-      outlook: () => this.#learns ? this.#outlook(work.job.model) : null,
+      outlook: () => this.#learns ? this.#models.outlook(work.job.model) : null,
       // Equal work makes the queue first come, first served.
       expectedMs: this.#learns ? expectedMs : 1,
       onSlot: () => {
@@ -227,8 +206,8 @@ export class SimulatedNode {
       waiting: this.#queue.waiting,
       workMs: this.#workMs(),
       busy: this.#busyShare(),
-      p75Ms: this.#p75Ms(),
-      warm: new Set(this.#memory.keys()),
+      p75Ms: this.#figures.p75Ms(),
+      warm: this.#models.warm(),
     };
   }
 
@@ -240,7 +219,6 @@ export class SimulatedNode {
   #offer(model: string): Offer {
     const { spec } = this;
     const nowMs = this.#clock.monotonic();
-    const memory = this.#memory.get(model);
     const prior = {
       prefillTokensPerSecond: PREFILL_PER_SECOND * spec.speed *
         this.#priorFactor,
@@ -266,51 +244,15 @@ export class SimulatedNode {
       features: [],
       contextLength: 1_000_000,
       sizeBytes: null,
-      state: memory === undefined
-        ? { kind: "cold" }
-        : memory.loadedAtMs > nowMs
-        ? { kind: "loading", remainingMs: memory.loadedAtMs - nowMs }
-        : { kind: "warm", loadTimeMs: null },
+      state: this.#models.state(model),
       device: "device",
       queue: this.#queue.report(spec.slots),
-      evicts: this.#evictedFor(model),
+      evicts: this.#models.evictedFor(model),
       cachedPrompts: Math.max(1, spec.prefixes),
       rates: this.#learns
         ? this.#rates.get(model)?.over(prior, nowMs) ?? prior
         : prior,
     };
-  }
-
-  /** What a load of a model would push out: the least recently used that rest. */
-  #evictedFor(model: string): readonly Eviction[] {
-    const tooMany = this.#memory.size + 1 - this.spec.room;
-    if (tooMany <= 0 || this.#memory.has(model)) return [];
-    const nowMs = this.#clock.monotonic();
-    return this.#byAge().slice(0, tooMany).map(([name, { lastUsedMs }]) => ({
-      model: name,
-      reloadMs: this.spec.loadMs,
-      idleMs: nowMs - lastUsedMs,
-      keepMs: KEEP_ALIVE_MS,
-      reuseChance: this.#arrivals.reuseChance(
-        name,
-        KEEP_ALIVE_MS - (nowMs - lastUsedMs),
-        nowMs,
-      ),
-    }));
-  }
-
-  #outlook(model: string): LoadOutlook {
-    return {
-      isLoaded: this.#memory.has(model),
-      loadTimeMs: this.spec.loadMs,
-      evicts: this.#evictedFor(model).map((one) => one.model),
-    };
-  }
-
-  #byAge(): readonly (readonly [string, ModelMemory])[] {
-    return [...this.#memory].toSorted(([, a], [, b]) =>
-      a.lastUsedMs - b.lastUsedMs
-    );
   }
 
   #start(held: Held): void {
@@ -328,7 +270,8 @@ export class SimulatedNode {
         ),
       );
     }
-    const loadMs = this.#load(job.model, job.noise);
+    const inUse = new Set([...this.#running].map((one) => one.work.job.model));
+    const loadMs = this.#models.load(job.model, job.noise, inUse);
     const promptTokens = job.promptTokens - this.#prefixes.use(job);
     const tokenMs = 1000 / DECODE_PER_SECOND / spec.speed * job.noise;
     held.run = {
@@ -383,29 +326,6 @@ export class SimulatedNode {
     });
   }
 
-  /** What a load takes now; the least recently used models make room. */
-  #load(model: string, noise: number): number {
-    const nowMs = this.#clock.monotonic();
-    const memory = this.#memory.get(model);
-    if (memory !== undefined) {
-      memory.lastUsedMs = nowMs;
-      return Math.max(0, memory.loadedAtMs - nowMs);
-    }
-    const inUse = new Set([...this.#running].map((one) => one.work.job.model));
-    const byAge = this.#byAge().filter(([name]) => !inUse.has(name));
-    for (const [name] of byAge) {
-      if (this.#memory.size < this.spec.room) break;
-      this.#memory.delete(name);
-    }
-    const loadMs = this.spec.loadMs * noise;
-    this.#memory.set(model, {
-      lastUsedMs: nowMs,
-      loadedAtMs: nowMs + loadMs,
-    });
-    this.loads++;
-    return loadMs;
-  }
-
   /** Speed of a phase: loading is bound by the disk, the rest is shared. */
   #pace(phase: number): number {
     if (phase === 0) return 1;
@@ -419,7 +339,7 @@ export class SimulatedNode {
     this.#countedAtMs = nowMs;
     if (passedMs <= 0) return;
     this.busyMs += passedMs * this.#running.size / this.spec.slots;
-    if (this.#running.size > 0) this.#busyCountedMs += passedMs;
+    if (this.#running.size > 0) this.#figures.worked(passedMs);
     for (const { run } of this.#running) {
       if (run === null) continue;
       const phase = phaseOf(run);
@@ -465,9 +385,7 @@ export class SimulatedNode {
     const tookMs = nowMs - run.startedAtMs;
     if (this.#learns) this.#learn(held, run, nowMs);
     this.#prefixes.keep(job);
-    this.#p75 = null;
-    this.#times.push(tookMs);
-    if (this.#times.length > KEPT_TIMES) this.#times.shift();
+    this.#figures.answered(tookMs);
     this.#running.delete(held);
     held.sampling?.[Symbol.dispose]();
     this.#held.delete(held);
@@ -518,22 +436,7 @@ export class SimulatedNode {
 
   #busyShare(): number {
     this.#progress();
-    const nowMs = this.#clock.monotonic();
-    const passedMs = nowMs - this.#busyAtMs;
-    if (passedMs >= 1000) {
-      const share = this.#busyCountedMs / passedMs;
-      this.#busy += SMOOTHING * (share - this.#busy);
-      this.#busyAtMs = nowMs;
-      this.#busyCountedMs = 0;
-    }
-    return this.#busy;
-  }
-
-  #p75Ms(): number {
-    this.#p75 ??= this.#times.toSorted((a, b) => a - b)[
-      Math.floor(this.#times.length * 0.75)
-    ] ?? 0;
-    return this.#p75;
+    return this.#figures.busyShare();
   }
 }
 
