@@ -55,7 +55,11 @@ Deno.test({
       maxTokens: 8,
     });
     assert.equal(answer.status, 200);
-    assert.equal(answer.outputTokens, 8);
+    // Random weights may choose the end of the text before the eighth token.
+    assert.ok(
+      answer.outputTokens >= 1 && answer.outputTokens <= 8,
+      `${answer.outputTokens} tokens`,
+    );
     const decision = await fetch(
       `${node.url}/covey/decisions/${answer.decision}`,
     );
