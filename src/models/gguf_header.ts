@@ -2,6 +2,7 @@ import type { ModelShape } from "../domain/mod.ts";
 import type { OpenFile } from "../platform/mod.ts";
 import { GgufCursor } from "./gguf_cursor.ts";
 import { GgufError } from "./gguf_error.ts";
+import { readString, SCALAR_BYTES, skipValue, STRING } from "./gguf_value.ts";
 import { shapeOf } from "./model_shape.ts";
 import { tensorSizeBytes } from "./gguf_tensor_type.ts";
 
@@ -12,26 +13,8 @@ const LONGEST_KEY_BYTES = 1_024;
 const LONGEST_KEPT_STRING_BYTES = 256;
 const MOST_KEPT_NUMBERS = 256;
 const MOST_DIMENSIONS = 4;
-const DEEPEST_ARRAY = 4;
 const DEFAULT_ALIGNMENT = 32;
 const LARGEST_ALIGNMENT = 1 << 20;
-
-const STRING = 8;
-const ARRAY = 9;
-/** Bytes of the scalar value types, by their number in the GGUF specification. */
-const SCALAR_BYTES: ReadonlyMap<number, number> = new Map([
-  [0, 1],
-  [1, 1],
-  [2, 2],
-  [3, 2],
-  [4, 4],
-  [5, 4],
-  [6, 4],
-  [7, 1],
-  [10, 8],
-  [11, 8],
-  [12, 8],
-]);
 
 /** What Covey wants to know from a GGUF header. */
 export interface GgufHeader {
@@ -165,7 +148,7 @@ async function readPair(cursor: GgufCursor, kept: Kept): Promise<void> {
     }
     return;
   }
-  const counted = await skipValue(cursor, type, 0);
+  const counted = await skipValue(cursor, type);
   if (key === VOCABULARY && counted !== null) kept.numbers.set(key, counted);
 }
 
@@ -192,75 +175,6 @@ function readUnsigned(
       cursor.skip(bytes);
       return null;
   }
-}
-
-/** How many items it has, where it is an array; else null. */
-async function skipValue(
-  cursor: GgufCursor,
-  type: number,
-  depth: number,
-): Promise<number | null> {
-  const bytes = SCALAR_BYTES.get(type);
-  if (bytes !== undefined) {
-    cursor.skip(bytes);
-    return null;
-  }
-  if (type === STRING) {
-    await skipString(cursor);
-    return null;
-  }
-  if (type === ARRAY) return await skipArray(cursor, depth);
-  throw new GgufError("bad_header", `The header has a value of kind ${type}`);
-}
-
-async function skipArray(cursor: GgufCursor, depth: number): Promise<number> {
-  if (depth >= DEEPEST_ARRAY) {
-    throw new GgufError("bad_header", "The header nests arrays too deeply");
-  }
-  await cursor.fill(12);
-  const type = cursor.u32();
-  const count = cursor.u64();
-  const bytes = SCALAR_BYTES.get(type);
-  if (bytes !== undefined) {
-    cursor.skip(count * bytes);
-    return count;
-  }
-  // Each item takes 8 bytes or more, so a count that the file can not hold is
-  // known before the first item is looked at.
-  if (count * 8 > cursor.remaining) {
-    throw new GgufError(
-      "truncated",
-      `The header claims an array of ${count} items, more than the file holds`,
-    );
-  }
-  for (let item = 0; item < count; item++) {
-    // Vocabularies are long: no promise for an item that lies in the window.
-    if (type === STRING && cursor.has(8)) cursor.skip(cursor.u64());
-    else await skipValue(cursor, type, depth + 1);
-  }
-  return count;
-}
-
-async function skipString(cursor: GgufCursor): Promise<void> {
-  await cursor.fill(8);
-  cursor.skip(cursor.u64());
-}
-
-async function readString(
-  cursor: GgufCursor,
-  longest: number,
-  what: string,
-): Promise<string> {
-  await cursor.fill(8);
-  const length = cursor.u64();
-  if (length > longest) {
-    throw new GgufError(
-      "bad_header",
-      `${what} of the header is longer than ${longest} bytes`,
-    );
-  }
-  await cursor.fill(length);
-  return new TextDecoder().decode(cursor.bytes(length));
 }
 
 async function checkTensors(
