@@ -25,7 +25,6 @@ export interface ChunkSource {
   /**
    * Fetch a chunk.
    *
-   * @param lane Which of the source's lanes asks, from 0: each is one request at a time.
    * @param into Room for a whole chunk.
    * @param arrived Told, as bytes come, how many lie at the front of `into` by
    *   now and stay as they are: so they are hashed while more is on its way.
@@ -34,7 +33,6 @@ export interface ChunkSource {
    */
   fetch(
     chunk: Chunk,
-    lane: number,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
     arrived: (count: number) => void,
@@ -118,7 +116,7 @@ export class Gather {
     const lanes = this.#seats.size === 0 ? LANES_OF_FIRST : LANES;
     this.#seats.set(source.name, seat);
     for (let lane = 0; lane < lanes; lane++) {
-      seat.lanes.push(this.#work(seat, lane));
+      seat.lanes.push(this.#work(seat));
     }
   }
 
@@ -154,7 +152,7 @@ export class Gather {
     }
   }
 
-  async #work(seat: Seat, lane: number): Promise<void> {
+  async #work(seat: Seat): Promise<void> {
     const { clock, held, pace } = this.#options;
     const { signal } = seat.life;
     const buffer = new Uint8Array(this.#longest);
@@ -170,7 +168,7 @@ export class Gather {
         this.#inFlight.add(chunk.index);
         try {
           await pace(chunk.length, signal);
-          restMs = await this.#take(chunk, seat, lane, buffer)
+          restMs = await this.#take(chunk, seat, buffer)
             ? 0
             : restAfter(restMs);
         } finally {
@@ -187,7 +185,6 @@ export class Gather {
   async #take(
     chunk: Chunk,
     seat: Seat,
-    lane: number,
     buffer: Uint8Array<ArrayBuffer>,
   ): Promise<boolean> {
     const { held, write } = this.#options;
@@ -203,7 +200,7 @@ export class Gather {
     let count: number;
     try {
       const { signal } = seat.life;
-      count = await source.fetch(chunk, lane, buffer, signal, arrived);
+      count = await source.fetch(chunk, buffer, signal, arrived);
       arrived(count);
     } catch {
       // Whether it is still a source is told by who offers it.

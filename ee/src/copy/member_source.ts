@@ -46,7 +46,6 @@ export class MemberSource implements ChunkSource, Disposable {
 
   async fetch(
     chunk: Chunk,
-    _lane: number,
     into: Uint8Array<ArrayBuffer>,
     signal: AbortSignal,
     arrived: (count: number) => void,

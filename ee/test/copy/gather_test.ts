@@ -63,7 +63,7 @@ function sourceOf(
   return {
     name,
     has: () => true,
-    async fetch(chunk, _lane, into) {
+    async fetch(chunk, into) {
       await Promise.resolve();
       const spoil = faults.get(chunk.index);
       const given = spoil?.kind === "other"
@@ -189,8 +189,8 @@ Deno.test("gathering hashes what came when it is told, and takes no chunk of whi
       const good = sourceOf("good", model, new Map());
       const { one, written } = gather(model, [{
         ...good,
-        async fetch(chunk, lane, into, signal, arrived) {
-          const count = await good.fetch(chunk, lane, into, signal, arrived);
+        async fetch(chunk, into, signal, arrived) {
+          const count = await good.fetch(chunk, into, signal, arrived);
           for (const step of steps[chunk.index] ?? []) arrived(step);
           return count;
         },
@@ -204,7 +204,7 @@ Deno.test("gathering hashes what came when it is told, and takes no chunk of whi
   const { blamed, one, writes } = gather(model, [{
     name: "liar",
     has: () => true,
-    fetch(chunk, _lane, into, _signal, arrived) {
+    fetch(chunk, into, _signal, arrived) {
       into.fill(0);
       arrived(chunk.length);
       return Promise.resolve(chunk.length);
