@@ -11,7 +11,8 @@
  * of the router.
  *
  * Run: deno task bench:cluster [--quick] [--json FILE]
- *   [--pair equal|seed] [--routing balanced|local_first] [--work text|embeddings] [--at 1,2]
+ *   [--pair equal|seed] [--routing balanced|local_first] [--work text|embeddings]
+ *   [--at 1,2] (these numbers of callers, in place of the usual ones)
  *   [--scenario throttle]
  *
  * @module
@@ -98,7 +99,16 @@ const { values } = parseArgs({
     scenario: { type: "string" },
   },
 });
-const extent = values.quick ? QUICK : FULL;
+const usual = values.quick ? QUICK : FULL;
+const only = parseAt(values.at);
+/** Exactly the concurrencies that were asked for, whether or not they are usual. */
+const extent: Extent = {
+  ...usual,
+  ...only === null ? {} : { textAt: only, embeddingsAt: only },
+  ...values.pair === undefined && values.routing === undefined
+    ? {}
+    : { variants: FULL.variants },
+};
 if (values.scenario === "throttle") {
   await report("cluster throttle", await measureThrottle());
 } else {
@@ -113,6 +123,17 @@ async function compare(): Promise<void> {
       continue;
     }
     rows.push(...await measure(variant));
+  }
+  if (rows.length === 0) {
+    throw new RangeError(
+      `Failed to measure: nothing is both --pair ${
+        values.pair ?? "any"
+      }, --routing ${values.routing ?? "any"}, --work ${
+        values.work ?? "any"
+      } and --at ${values.at ?? "any"}${
+        values.quick ? " with --quick" : ""
+      }; leave one of them away`,
+    );
   }
   // deno-lint-ignore no-console
   console.table(rows.map((row) => ({
@@ -149,10 +170,22 @@ async function report(bench: string, figures: object): Promise<void> {
 
 /** Whether a part of the tables was asked for. */
 function wants(work: Row["work"], concurrency: number, { at }: Variant) {
-  const only = values.at?.split(",").map(Number);
-  return (values.work ?? work) === work &&
-    (at?.includes(concurrency) ?? true) &&
-    (only?.includes(concurrency) ?? true);
+  return (values.work ?? work) === work && (at?.includes(concurrency) ?? true);
+}
+
+function parseAt(text: string | undefined): readonly number[] | null {
+  if (text === undefined) return null;
+  return text.split(",").map((one) => {
+    const concurrency = Number(one);
+    if (!Number.isInteger(concurrency) || concurrency < 1) {
+      throw new RangeError(
+        `Failed to read --at ${JSON.stringify(text)}: ${
+          JSON.stringify(one)
+        } is no number of callers; give some like 1,8`,
+      );
+    }
+    return concurrency;
+  });
 }
 
 async function measure(variant: Variant): Promise<Row[]> {
