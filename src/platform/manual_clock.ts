@@ -83,13 +83,29 @@ export class ManualClock implements Clock {
       this.#nowMs = Math.max(this.#nowMs, next.atMs);
       this.#waiting = this.#waiting.filter((other) => other.id !== next.id);
       if (next.everyMs !== null) {
-        this.#waiting.push({ ...next, atMs: next.atMs + next.everyMs });
+        // Beats that were slept through are not made up for.
+        const atMs = next.atMs + next.everyMs;
+        this.#waiting.push({
+          ...next,
+          atMs: atMs > this.#nowMs ? atMs : this.#nowMs + next.everyMs,
+        });
       }
       next.call();
       await this.#turn();
     }
     this.#nowMs = endMs;
     await this.#turn();
+  }
+
+  /**
+   * Let time pass with nobody awake, as in a stopped process or one that is too
+   * busy to look at its timers: what falls due meanwhile is woken late.
+   *
+   * @param ms How long.
+   */
+  async pause(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    await this.advance(0);
   }
 
   #earliest(endMs: number): Waiting | undefined {

@@ -1,10 +1,17 @@
 import { Fault } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 
+/** A silence is watched in so many parts, so that a pause of this node shows. */
+const SLICES = 4;
+/** A timer that rings later than this was held up, and all reading with it. */
+const HELD_UP_MS = 250;
+
 /**
  * Ends one attempt when its client leaves or its engine is silent for too long.
  * Its signal goes to the engine; whatever the attempt waits for is raced
- * against it.
+ * against it. Time in which this node itself stood still (stopped, or too busy
+ * to read) is no silence of the engine's, but for a quarter of the limit, below
+ * which it can not be told.
  */
 export class AttemptGuard implements Disposable {
   readonly #clock: Clock;
@@ -13,6 +20,8 @@ export class AttemptGuard implements Disposable {
   readonly #onClient = () => this.cancel(this.#client.reason);
   #cancelled = false;
   #dueAtMs = Infinity;
+  #allowedAtMs = 0;
+  #sliceMs = 0;
   #silence = "";
   #moreUntilMs: (() => number) | null = null;
   #armed: { readonly atMs: number; readonly timer: Disposable } | null = null;
@@ -53,7 +62,9 @@ export class AttemptGuard implements Disposable {
    * @param moreUntilMs Asked when it is over: a later monotonic time grants more.
    */
   allow(ms: number, silence: string, moreUntilMs?: () => number): void {
-    this.#dueAtMs = this.#clock.monotonic() + ms;
+    this.#allowedAtMs = this.#clock.monotonic();
+    this.#dueAtMs = this.#allowedAtMs + ms;
+    this.#sliceMs = ms / SLICES;
     this.#silence = silence;
     this.#moreUntilMs = moreUntilMs ?? null;
     this.#arm();
@@ -102,16 +113,28 @@ export class AttemptGuard implements Disposable {
     this.#armed?.timer[Symbol.dispose]();
     this.#armed = null;
     if (!Number.isFinite(this.#dueAtMs)) return;
-    const waitMs = Math.max(0, this.#dueAtMs - this.#clock.monotonic());
+    const nowMs = this.#clock.monotonic();
+    const atMs = Math.max(
+      nowMs,
+      Math.min(this.#dueAtMs, nowMs + this.#sliceMs),
+    );
     this.#armed = {
-      atMs: this.#dueAtMs,
-      timer: this.#clock.after(waitMs, () => this.#ring()),
+      atMs,
+      timer: this.#clock.after(atMs - nowMs, () => this.#ring(atMs)),
     };
   }
 
-  #ring(): void {
+  #ring(armedAtMs: number): void {
     this.#armed = null;
     const nowMs = this.#clock.monotonic();
+    const heldUpMs = nowMs - armedAtMs;
+    if (heldUpMs > HELD_UP_MS) {
+      // What came meanwhile is yet to be read.
+      this.#dueAtMs = Math.max(
+        this.#dueAtMs + Math.min(heldUpMs, nowMs - this.#allowedAtMs),
+        nowMs + this.#sliceMs,
+      );
+    }
     if (Number.isFinite(this.#dueAtMs) && this.#dueAtMs <= nowMs) {
       this.#dueAtMs = Math.max(this.#dueAtMs, this.#moreUntilMs?.() ?? 0);
     }

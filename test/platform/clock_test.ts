@@ -79,3 +79,14 @@ Deno.test("setNow moves the wall clock and no timer", async () => {
   assert.equal(woken, false);
   assert.equal(clock.now(), 9_999_999 + 5);
 });
+
+Deno.test("ManualClock wakes what fell due in a pause after it, a repeated call once", async () => {
+  const clock = new ManualClock();
+  const woken: string[] = [];
+  clock.after(1000, () => woken.push(`once at ${clock.monotonic()}`));
+  using _every = clock.every(100, () => woken.push(`at ${clock.monotonic()}`));
+  await clock.pause(5000);
+  assert.deepEqual(woken, ["at 5000", "once at 5000"]);
+  await clock.advance(100);
+  assert.deepEqual(woken.slice(2), ["at 5100"]);
+});

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "@covey/core/platform";
 import { LinkError } from "./link_error.ts";
+import { afterListening } from "./listening_time.ts";
 
 /** How long the rest of an answer nobody needs may take before its connection goes. */
 const RELEASE_LIMIT_MS = 2000;
@@ -53,7 +54,8 @@ export class LinkExchange {
   async read(silenceMs: number): Promise<Uint8Array | null> {
     const { cause, clock, failed, fail, response } = this.#parts;
     if (this.#over) return null;
-    const timer = clock.after(
+    const timer = afterListening(
+      clock,
       silenceMs,
       () => fail(new LinkError("timeout", "The member fell silent")),
     );
