@@ -23,8 +23,6 @@ export async function findGpuAdvice(
     folder: packsFolder(config.dataDir),
     os: operatingSystem,
     arch: Deno.build.arch,
-    registry: () => Promise.resolve(null),
-    fetch: () => Promise.reject(new TypeError("Nothing is fetched here")),
   });
   return adviseOnPacks(makers, await packs.list());
 }

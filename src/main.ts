@@ -17,7 +17,7 @@ import {
   parseNodeConfig,
 } from "./config/mod.ts";
 import type { ClusterCode } from "./cluster_slot.ts";
-import type { EnginePacks } from "./engines/packs/engine_packs.ts";
+import type { LocalPacks } from "./cli/engine.ts";
 import { packsFolder } from "./engines/packs/packs_folder.ts";
 import { createNode } from "./node.ts";
 import { API_CERTIFICATE_FILE } from "./domain/mod.ts";
@@ -205,7 +205,7 @@ function engineCommand(platform: Platform): Command {
   return {
     name: "engine",
     summary: "List, add and remove GPU libraries for llama.cpp",
-    usage: "list | add NAME | remove NAME [--json]",
+    usage: "list | add NAME [--from MEMBER] | remove NAME [--json]",
     async run(args, context) {
       const { engineCommand } = await import("./cli/engine.ts");
       return await engineCommand(
@@ -236,17 +236,27 @@ async function runEngine(args: readonly string[]): Promise<number> {
 async function openPacks(
   { clock, files }: Platform,
   dataDir: string,
-): Promise<EnginePacks> {
-  const { EnginePacks } = await import("./engines/packs/engine_packs.ts");
-  return new EnginePacks({
+): Promise<LocalPacks> {
+  const [{ EnginePacks }, { NpmSource }] = await Promise.all([
+    import("./engines/packs/engine_packs.ts"),
+    import("./engines/packs/npm_source.ts"),
+  ]);
+  const packs = new EnginePacks({
     clock,
     files,
     folder: packsFolder(dataDir),
     os: Deno.build.os,
     arch: Deno.build.arch,
+  });
+  const registry = new NpmSource({
     registry: findRegistry,
     fetch: (url, signal) => fetch(url, { signal }),
   });
+  return {
+    list: () => packs.list(),
+    add: (name, onBytes, signal) => packs.add(name, registry, onBytes, signal),
+    remove: (name) => packs.remove(name),
+  };
 }
 
 /** The npm registry that the operator named, or that npm uses where it is installed; null for none. */

@@ -27,6 +27,7 @@ import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
+import { openOwnPacks } from "./own_packs.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { Stopping } from "./stopping.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
@@ -143,6 +144,10 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   });
   const advice = await findGpuAdvice(options);
   if (advice !== null) log.warn(advice);
+  const packs = openOwnPacks(
+    options,
+    () => joined.slot?.cluster?.packAllies?.() ?? null,
+  );
   const slot = stack.use(
     new ClusterSlot({
       code: clusterCodeFor(options),
@@ -163,6 +168,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           readChunk: (...place) => store.readChunk(...place),
           noteOrigins: (...noted) => store.noteOrigins(...noted),
         },
+        packs: packs.shelf,
         toolEnv: options.toolEnv ?? {},
         advice: advice === null ? [] : [advice],
       },
@@ -224,6 +230,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
     models: store,
+    packs: packs.care,
     pulls,
     imports: createImports({
       files,

@@ -9,6 +9,7 @@ import {
   type JsonValue,
   type Log,
   type MemberView,
+  type PackAllies,
   type PullAllies,
   type Secret,
 } from "@covey/core/domain";
@@ -151,6 +152,10 @@ class BackgroundCluster implements Cluster {
 
   pullAllies(): PullAllies | null {
     return this.#running?.copies.allies ?? null;
+  }
+
+  packAllies(): PackAllies | null {
+    return this.#running?.packs.allies ?? null;
   }
 
   members(): readonly MemberView[] {

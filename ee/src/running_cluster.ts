@@ -23,6 +23,7 @@ import type { Peer } from "./membership/peer.ts";
 import { Peers } from "./membership/peers.ts";
 import type { SecretRing } from "./membership/secret_ring.ts";
 import type { StatusMessage } from "./membership/status_message.ts";
+import { ClusterPacks } from "./packs/cluster_packs.ts";
 import type { SshTunnels } from "./ssh/ssh_tunnels.ts";
 import { LinkAnswers } from "./link_answers.ts";
 import { LinkCalls } from "./link_calls.ts";
@@ -61,6 +62,8 @@ export class RunningCluster implements AsyncDisposable {
   readonly clusterId: string;
   /** Models copied between members. */
   readonly copies: ClusterCopies;
+  /** Engine packs handed between members. */
+  readonly packs: ClusterPacks;
   readonly #options: RunningOptions;
   readonly #bootId: string;
   readonly #places: Whereabouts;
@@ -204,6 +207,7 @@ export class RunningCluster implements AsyncDisposable {
       onMet: () => this.#save(),
     });
     this.copies = new ClusterCopies({ ...options, peers: this.#peers });
+    this.packs = new ClusterPacks({ ...options, peers: this.#peers });
     this.#dialer = new Dialer({
       own: identity.keyHash,
       clock,
@@ -341,12 +345,13 @@ export class RunningCluster implements AsyncDisposable {
         ...answers.test === null ? {} : { test: answers.test },
         callBack: (caller, query) => answers.callBack(caller, query),
         serve: answers.serve,
-        copies: this.copies,
+        others: [this.copies, this.packs],
       }),
     );
     log.info("The member link is open", {
       address: formatAddress({ host: config.linkHost, port: this.#port }),
     });
+    this.#stack.use(this.packs);
     const owned = [this.#guard, this.#peers, this.#dialer, this.copies];
     for (const one of owned) this.#stack.use(one);
     await this.copies.start();

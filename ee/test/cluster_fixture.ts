@@ -5,6 +5,7 @@ import {
   type Metrics,
   type ModelShelf,
   type NodeId,
+  type PackShelf,
   Secret,
   type WorkReport,
 } from "@covey/core/domain";
@@ -114,6 +115,8 @@ export class TestNode {
       readonly machine?: MachineFacts;
       /** Its models folder; absent for none. */
       readonly models?: ModelShelf;
+      /** Its engine packs; absent for none. */
+      readonly packs?: PackShelf;
     } = {},
   ) {
     this.log = new WaitingLog();
@@ -160,6 +163,7 @@ export class TestNode {
         },
         stateDir: "/state",
         ...settings.models === undefined ? {} : { models: settings.models },
+        ...settings.packs === undefined ? {} : { packs: settings.packs },
         router: {
           report: () => WORK,
           serve: () =>

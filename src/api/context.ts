@@ -8,6 +8,7 @@ import type {
   ModelInventory,
   ModelPulls,
   NodeId,
+  PackCare,
   Router,
   Source,
 } from "../domain/mod.ts";
@@ -47,6 +48,8 @@ export interface ApiOptions {
   readonly imports?: ModelImports;
   /** Models that are being fetched; absent where none can be. */
   readonly pulls?: ModelPulls;
+  /** Engine packs, had of members; absent where none are kept. */
+  readonly packs?: PackCare;
   readonly access: AccessRules;
   /** Keys that the operator gives by name; absent where none are kept. */
   readonly clientKeys?: ClientKeys;

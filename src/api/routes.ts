@@ -10,6 +10,7 @@ import { createImportRoutes } from "./import_routes.ts";
 import { createKeyRoutes } from "./key_routes.ts";
 import { createMemoryRoutes } from "./memory_routes.ts";
 import { createModelRoutes } from "./model_routes.ts";
+import { createPackRoutes } from "./pack_routes.ts";
 import { createPullRoutes } from "./pull_routes.ts";
 import { createOpenApiRoutes } from "./openapi/openapi_routes.ts";
 import type { Route } from "./route_table.ts";
@@ -100,6 +101,7 @@ export function createRoutes(
     ...createKeyRoutes(options),
     ...createMemoryRoutes(options),
     ...createModelRoutes(options),
+    ...createPackRoutes(options),
     ...createPullRoutes(options),
     ...createImportRoutes(options),
     get("/covey/decisions", "read", status.decisions),

@@ -1,21 +1,25 @@
-import { Fault } from "../domain/mod.ts";
-import type { EnginePacks, PackView } from "../engines/packs/engine_packs.ts";
+import { Fault, type PackView } from "../domain/mod.ts";
 import { FileError } from "../platform/mod.ts";
-import { readArguments } from "./arguments.ts";
 import { sayUsage } from "./ask.ts";
 import { type CliContext, type Command, DONE, FAILED } from "./command.ts";
+import { formatPacks, packHolders } from "./engine_list.ts";
 import { ProgressTeller } from "./progress.ts";
-import { formatTable } from "./table.ts";
 
-const USAGE = "engine list | add NAME | remove NAME [--json]";
-const STATES: Readonly<Record<PackView["state"], string>> = {
-  installed: "installed",
-  available: "available",
-  other_machine: "for other machines",
-};
+const USAGE = "engine list | add NAME [--from MEMBER] | remove NAME [--json]";
 
-/** What the command needs of packs. */
-export type Packs = Pick<EnginePacks, "add" | "list" | "remove">;
+/** The packs of this machine, with the npm registry as where they come from. */
+export interface LocalPacks {
+  /** Every pack. */
+  list(): Promise<readonly PackView[]>;
+  /** Fetch one; throws a `Fault` or a `FileError` where that fails. */
+  add(
+    name: string,
+    onBytes: (doneBytes: number, totalBytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<PackView>;
+  /** Remove one. */
+  remove(name: string): Promise<void>;
+}
 
 /**
  * Make the command that adds GPU libraries, and runs the engine process itself:
@@ -26,7 +30,7 @@ export type Packs = Pick<EnginePacks, "add" | "list" | "remove">;
  * @returns The command.
  */
 export function engineCommand(
-  openPacks: (dataDir: string) => Promise<Packs>,
+  openPacks: (dataDir: string) => Promise<LocalPacks>,
   runHost: (args: readonly string[]) => Promise<number>,
 ): Command {
   return {
@@ -37,7 +41,9 @@ export function engineCommand(
       [
         "What a GPU needs is not in the program: vulkan (27 MB) for most cards, cuda",
         "(320 MB) for NVIDIA's. add fetches what was published with this release from the",
-        "npm registry of NPM_CONFIG_REGISTRY, else the one npm uses here, and holds it against its digest.",
+        "npm registry of NPM_CONFIG_REGISTRY, else the one npm uses here, and where that",
+        "fails from a member that has it; --from asks that member alone. Whoever gives it,",
+        "it is held against the digest that this release knows.",
         "The next model that is loaded uses it; `covey unload MODEL` has one loaded anew.",
       ].join("\n"),
     run(args, context) {
@@ -48,33 +54,67 @@ export function engineCommand(
   };
 }
 
+/** What is asked for. */
+type Asked =
+  & { readonly json: boolean }
+  & (
+    | { readonly verb: "list" }
+    | {
+      readonly verb: "add";
+      readonly name: string;
+      readonly from: string | null;
+    }
+    | { readonly verb: "remove"; readonly name: string }
+  );
+
 async function runPacks(
   args: readonly string[],
   context: CliContext,
-  openPacks: (dataDir: string) => Promise<Packs>,
+  openPacks: (dataDir: string) => Promise<LocalPacks>,
 ): Promise<number> {
-  const [verb = "", ...rest] = args;
-  if (verb !== "list" && verb !== "add" && verb !== "remove") {
-    return sayUsage("Say list, add or remove", USAGE, context);
-  }
-  const given = readArguments(rest, verb === "list" ? [] : ["name"]);
-  if (given.kind === "wrong") return sayUsage(given.message, USAGE, context);
+  const asked = read(args);
+  if (typeof asked === "string") return sayUsage(asked, USAGE, context);
   const folder = await context.dataFolder();
   if (folder.kind === "bad") {
     context.stderr(folder.line);
     return FAILED;
   }
   const packs = await openPacks(folder.path);
-  const [name = ""] = given.words;
   try {
-    const done = await act(verb, name, packs, context);
-    context.stdout(given.json ? JSON.stringify(done.value) : done.text);
+    const done = await act(asked, packs, context);
+    context.stdout(asked.json ? JSON.stringify(done.value) : done.text);
     return DONE;
   } catch (error) {
     if (!(error instanceof Fault || error instanceof FileError)) throw error;
     context.stderr(error.message);
     return FAILED;
   }
+}
+
+function read(args: readonly string[]): Asked | string {
+  const words: string[] = [];
+  let json = false;
+  let from: string | null = null;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--json") json = true;
+    else if (arg === "--from") {
+      from = args[++at] ?? "";
+      if (from === "") return "--from wants a member's name";
+    } else if (arg.startsWith("-")) return "There is no such flag here";
+    else words.push(arg);
+  }
+  const [verb, name, ...more] = words;
+  if (verb !== "list" && verb !== "add" && verb !== "remove") {
+    return "Say list, add or remove";
+  }
+  if (from !== null && verb !== "add") return "--from goes with add alone";
+  if (verb === "list") {
+    return name === undefined ? { verb, json } : "list takes no name";
+  }
+  if (name === undefined) return "The name is missing";
+  if (more.length > 0) return "Give one name";
+  return verb === "add" ? { verb, name, from, json } : { verb, name, json };
 }
 
 /** What was done, for programs and for people. */
@@ -84,54 +124,101 @@ interface Done {
 }
 
 async function act(
-  verb: "list" | "add" | "remove",
-  name: string,
-  packs: Packs,
+  asked: Asked,
+  packs: LocalPacks,
   context: CliContext,
 ): Promise<Done> {
-  switch (verb) {
+  switch (asked.verb) {
     case "list": {
       const list = await packs.list();
-      return { value: { packs: list }, text: formatPacks(list) };
+      const holders = packHolders(await context.fetchJson("/covey/packs"));
+      const all = list.map((pack) => ({
+        ...pack,
+        members: holders.get(pack.name) ?? [],
+      }));
+      return { value: { packs: all }, text: formatPacks(all) };
     }
-    case "add": {
-      using teller = new ProgressTeller(context);
-      const added = await packs.add(
-        name,
-        (doneBytes, totalBytes) =>
-          teller.tell({
-            what: `fetching ${name}`,
-            doneBytes,
-            totalBytes,
-            bytesPerSecond: null,
-            remainingMs: null,
-            from: [],
-          }),
-        new AbortController().signal,
-      );
-      return {
-        value: added,
-        text: `Added ${name}: the next model that is loaded uses it`,
-      };
-    }
+    case "add":
+      return await add(asked.name, asked.from, packs, context);
     case "remove":
-      await packs.remove(name);
+      await packs.remove(asked.name);
       return {
-        value: { removed: name },
+        value: { removed: asked.name },
         text:
-          `Removed ${name}: models that are loaded keep it until they leave`,
+          `Removed ${asked.name}: models that are loaded keep it until they leave`,
       };
     default:
-      return verb satisfies never;
+      return asked satisfies never;
   }
 }
 
-function formatPacks(packs: readonly PackView[]): string {
-  const rows = packs.map(({ cards, name, sizeBytes, state }) => [
-    name,
-    STATES[state],
-    `${Math.round(sizeBytes / 1e6)} MB`,
-    cards,
-  ]);
-  return formatTable([["PACK", "STATE", "SIZE", "FOR"], ...rows], [2]);
+async function add(
+  name: string,
+  from: string | null,
+  packs: LocalPacks,
+  context: CliContext,
+): Promise<Done> {
+  using teller = new ProgressTeller(context);
+  const tell = (doneBytes: number, totalBytes: number, member?: string) =>
+    teller.tell({
+      what: `fetching ${name}`,
+      doneBytes,
+      totalBytes,
+      bytesPerSecond: null,
+      remainingMs: null,
+      from: member === undefined ? [] : [member],
+    });
+  if (from !== null) return await addFromMembers(name, from, tell, context);
+  try {
+    const added = await packs.add(name, tell, new AbortController().signal);
+    return { value: added, text: textOf(name, null) };
+  } catch (error) {
+    // What members can do nothing about they are not asked for.
+    if (!(error instanceof Fault) || error.code !== "hub_failed") throw error;
+    try {
+      return await addFromMembers(name, null, tell, context);
+    } catch (other) {
+      if (!(other instanceof Fault)) throw other;
+      throw new Fault("hub_failed", `${error.message}. ${other.message}`);
+    }
+  }
+}
+
+/** Have the node that runs here ask the members: they know nobody else. */
+async function addFromMembers(
+  name: string,
+  from: string | null,
+  tell: (doneBytes: number, totalBytes: number, member?: string) => void,
+  context: CliContext,
+): Promise<Done> {
+  const reply = await context.postLines(
+    `/covey/packs/${encodeURIComponent(name)}`,
+    from === null ? {} : { from },
+    ({ doneBytes, member, totalBytes }) => {
+      if (typeof doneBytes !== "number" || typeof totalBytes !== "number") {
+        return;
+      }
+      tell(doneBytes, totalBytes, typeof member === "string" ? member : "");
+    },
+  );
+  if (reply.kind !== "answered") {
+    throw new Fault(
+      "link_failed",
+      reply.kind === "unreachable"
+        ? `Failed to ask the members: ${reply.message}`
+        : reply.message,
+    );
+  }
+  const { body } = reply;
+  const giver = typeof body === "object" && body !== null && "from" in body &&
+      typeof body["from"] === "string"
+    ? body["from"]
+    : null;
+  return { value: body, text: textOf(name, giver) };
+}
+
+function textOf(name: string, from: string | null): string {
+  return `Added ${name}${
+    from === null ? "" : ` from ${from}`
+  }: the next model that is loaded uses it`;
 }

@@ -1,5 +1,6 @@
 import type { ClusterConfig } from "./cluster_config.ts";
 import type { Engine } from "./engine.ts";
+import type { PackAllies, PackShelf } from "./engine_packs.ts";
 import type { NodeId } from "./identifier.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Log } from "./log.ts";
@@ -42,6 +43,8 @@ export interface Host {
   readonly machine?: Machine;
   /** The models folder; unset where there is none to copy from or into. */
   readonly models?: ModelShelf;
+  /** Engine packs that members may have from here; absent where none are kept. */
+  readonly packs?: PackShelf;
   /** What the owner of this machine should do, a sentence each; absent for nothing. */
   readonly advice?: readonly string[];
   /** Variables that programs of the system may see which the cluster starts; none of them is a secret. */
@@ -75,6 +78,8 @@ export interface Cluster extends AsyncDisposable {
   members(): readonly MemberView[];
   /** Members as pulls ask them first; null while there are none to ask. */
   pullAllies?(): PullAllies | null;
+  /** Members as engine packs can be had of them; null while there are none to ask. */
+  packAllies?(): PackAllies | null;
   /** Have the members look at this node now, because what they know of it has changed; absent where none could. */
   announce?(): void;
   /**

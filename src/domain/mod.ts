@@ -71,6 +71,15 @@ export { parseExactJson, parseObject } from "./exact_json.ts";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 export type { Log, LogFields, LogLevel } from "./log.ts";
 export { bytesToStayFree } from "./disk_room.ts";
+export type {
+  PackAllies,
+  PackArchive,
+  PackCare,
+  PackChoice,
+  PackGiver,
+  PackShelf,
+  PackView,
+} from "./engine_packs.ts";
 export {
   type Conditions,
   type Machine,

@@ -17,6 +17,7 @@ const { api } = apiUnderTest({
   }),
   imports: THERE,
   models: THERE,
+  packs: THERE,
   pulls: THERE,
 });
 

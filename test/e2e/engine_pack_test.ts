@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
+import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
+import { membersSeen } from "../../scripts/lab/members.ts";
 import {
   FROM_SOURCE,
   inheritedEnv,
   startNode,
 } from "../../scripts/lab/node_process.ts";
+import { AddressCluster } from "./address_cluster.ts";
 
 /** What says here how the registry is reached. */
 const REACH = [
@@ -46,25 +49,14 @@ Deno.test({
     const models = join(folder, "models");
     await Deno.mkdir(dataDir);
     await writeCoveyTiny(models);
-    const [program = "", ...args] = FROM_SOURCE;
     const reach = Object.fromEntries(
       REACH.flatMap((name) => {
         const value = Deno.env.get(name);
         return value === undefined ? [] : [[name, value]];
       }),
     );
-    const covey = async (...words: string[]) => {
-      const { code, stdout, stderr } = await new Deno.Command(program, {
-        args: [...args, "engine", ...words],
-        clearEnv: true,
-        env: { ...inheritedEnv(), ...reach, COVEY_DATA_DIR: dataDir },
-      }).output();
-      const [said, failed] = [stdout, stderr].map((bytes) =>
-        new TextDecoder().decode(bytes)
-      );
-      assert.equal(code, 0, failed);
-      return said ?? "";
-    };
+    const covey = (...words: string[]) =>
+      runEngine({ ...reach, COVEY_DATA_DIR: dataDir }, words);
     assert.match(await covey("list"), /vulkan\s+available/);
     assert.match(await covey("add", "vulkan"), /Added vulkan/);
     assert.match(await covey("list"), /vulkan\s+installed/);
@@ -93,5 +85,47 @@ Deno.test({
     assert.match(node.log(), /[1-9] layers compute on vulkan: llvmpipe/);
     // What it computes meanwhile to measure itself takes this driver too long to wait for.
     await node.end("SIGKILL");
+    if (HAS_CLUSTER) await comesFromMember(join(dataDir, "packs"));
   },
 });
+
+/** A machine that reaches no registry has the same of a member that has it. */
+async function comesFromMember(packs: string): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "covey-pack-" });
+  await Deno.mkdir(join(folder, "entry"));
+  await Deno.rename(packs, join(folder, "entry", "packs"));
+  await using cluster = new AddressCluster(folder, {
+    env: { COVEY_ENGINE: "off" },
+  });
+  await cluster.open({});
+  const other = await cluster.add("other", {});
+  await membersSeen([other.url], 2, 30_000);
+  const covey = (...words: string[]) =>
+    runEngine({
+      COVEY_DATA_DIR: join(folder, "other"),
+      COVEY_PORT: new URL(other.url).port,
+      // Nobody is there.
+      NPM_CONFIG_REGISTRY: "http://127.0.0.1:9",
+    }, words);
+  assert.match(await covey("list"), /vulkan\s+available\s+27 MB\s+npm, entry/);
+  assert.match(await covey("add", "vulkan"), /Added vulkan from entry/);
+  assert.match(await covey("list"), /vulkan\s+installed/);
+}
+
+/** Run `covey engine` as a user does. */
+async function runEngine(
+  env: Readonly<Record<string, string>>,
+  words: readonly string[],
+): Promise<string> {
+  const [program = "", ...args] = FROM_SOURCE;
+  const { code, stdout, stderr } = await new Deno.Command(program, {
+    args: [...args, "engine", ...words],
+    clearEnv: true,
+    env: { ...inheritedEnv(), ...env },
+  }).output();
+  const [said, failed] = [stdout, stderr].map((bytes) =>
+    new TextDecoder().decode(bytes)
+  );
+  assert.equal(code, 0, failed);
+  return said ?? "";
+}

@@ -103,16 +103,16 @@ export interface LinkServerOptions {
    */
   copyOf?(caller: LinkCaller, query: StatusQuery): string | null;
   readonly serve: Router["serve"];
-  /** Models handed to members, and copies that they ask for; absent where this node has no models. */
-  readonly copies?: {
-    /** Whether a path is one of these. */
+  /** Who answers further paths: copies of models, and engine packs; absent for nobody. */
+  readonly others?: readonly {
+    /** Whether a path is one of its. */
     owns(path: string): boolean;
     answer(
       path: string,
       request: IncomingMessage,
       response: ServerResponse,
     ): Promise<void>;
-  };
+  }[];
 }
 
 /**
@@ -307,9 +307,9 @@ export class LinkServer implements AsyncDisposable {
       const engine = decodeEngine(path.slice(ATTEMPTS.length));
       return await this.#attempt(request, response, { member, engine });
     }
-    const { copies } = this.#options;
-    if (copies?.owns(path)) {
-      return await copies.answer(path, request, response);
+    const other = this.#options.others?.find((one) => one.owns(path));
+    if (other !== undefined) {
+      return await other.answer(path, request, response);
     }
     refuse(response, 404, "There is nothing here");
   }

@@ -3,6 +3,7 @@ import type {
   ClusterConfig,
   Engine,
   ModelShelf,
+  PackShelf,
   Secret,
   WorkReport,
 } from "@covey/core/domain";
@@ -154,6 +155,8 @@ export interface HostOptions {
   readonly work?: () => WorkReport;
   /** Its models folder; absent for none. */
   readonly models?: ModelShelf;
+  /** Its engine packs; absent for none. */
+  readonly packs?: PackShelf;
   /** Makes its router, instead of one that answers everything at once. */
   readonly router?: (
     peers: () => readonly Engine[],
@@ -196,6 +199,7 @@ export class LanHost implements NetHost {
       ...(more.files === undefined ? {} : { files: more.files }),
       ...(more.work === undefined ? {} : { work: more.work }),
       ...(more.models === undefined ? {} : { models: more.models }),
+      ...(more.packs === undefined ? {} : { packs: more.packs }),
       config: { linkHost: "0.0.0.0", ...more.config },
       ...(router === undefined
         ? {}

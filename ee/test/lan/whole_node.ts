@@ -4,6 +4,7 @@ import {
   type Engine,
   type MemberView,
   type ModelShelf,
+  type PackShelf,
   Secret,
   type WorkReport,
 } from "@covey/core/domain";
@@ -58,6 +59,8 @@ export interface WholeNodeOptions {
   readonly work?: () => WorkReport;
   /** Its models folder; absent for none. */
   readonly models?: ModelShelf;
+  /** Its engine packs; absent for none. */
+  readonly packs?: PackShelf;
   /** A real router in the place of one that answers everything at once. */
   router?(peers: () => readonly Engine[]): OwnedRouter;
 }
@@ -102,6 +105,7 @@ export class WholeNode implements AsyncDisposable {
         },
         stateDir: "/state",
         ...options.models === undefined ? {} : { models: options.models },
+        ...options.packs === undefined ? {} : { packs: options.packs },
         toolEnv: options.toolEnv ?? {},
         drain(draining) {
           drained.is = draining;

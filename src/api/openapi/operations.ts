@@ -207,6 +207,14 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /covey/pulls/{id}/resume": {
     summary: "Go on with a pull that was paused",
   },
+  "GET /covey/packs": {
+    summary: "List GPU libraries for llama.cpp, and the members that have them",
+  },
+  "POST /covey/packs/{name}": {
+    summary: "Have a GPU library of a member, or of the one called {from}",
+    body: () => fields({}, { from: TEXT }),
+    streams: LINES,
+  },
   "GET /cluster/copies": {
     summary: "List copies of models on all members, with their progress",
   },

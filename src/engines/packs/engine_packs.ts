@@ -1,22 +1,14 @@
-import { Fault } from "../../domain/mod.ts";
+import { Fault, type PackArchive, type PackView } from "../../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../../platform/mod.ts";
-import { type EnginePack, PACK_VERSION, PACKS } from "./pack_table.ts";
+import type { PackSource } from "./pack_source.ts";
+import { type EnginePack, type PackPackage, PACKS } from "./pack_table.ts";
+import { archiveFile, packageFolder } from "./packs_folder.ts";
 import { unpackPackage } from "./unpack_package.ts";
 
-/** Longest wait for npm's word, an answer's head, or between two pieces of its body. */
+/** Longest wait for a source's word, an answer's head, or between two pieces of its body. */
 const SILENCE_MS = 60_000;
 
-/** What is to be known of a pack. */
-export interface PackView {
-  readonly name: string;
-  /** Which cards it is for. */
-  readonly cards: string;
-  readonly state: "installed" | "available" | "other_machine";
-  /** What fetching it takes, in bytes. */
-  readonly sizeBytes: number;
-}
-
-/** What packs are fetched with. */
+/** What packs are kept with. */
 export interface EnginePacksOptions {
   readonly clock: Clock;
   readonly files: Files;
@@ -25,9 +17,6 @@ export interface EnginePacksOptions {
   /** This machine, in Deno's words. */
   readonly os: string;
   readonly arch: string;
-  /** Finds the base address of an npm registry, without a slash at its end; null where none is known. */
-  registry(signal: AbortSignal): Promise<string | null>;
-  fetch(url: URL, signal: AbortSignal): Promise<Response>;
   /** Packs there are; this release's own unless a test says otherwise. */
   readonly packs?: readonly EnginePack[];
 }
@@ -37,7 +26,7 @@ export class EnginePacks {
   readonly #options: EnginePacksOptions;
   readonly #packs: readonly EnginePack[];
 
-  /** @param options Where from and where to. */
+  /** @param options Where they lie. */
   constructor(options: EnginePacksOptions) {
     this.#options = options;
     this.#packs = options.packs ?? PACKS;
@@ -45,71 +34,67 @@ export class EnginePacks {
 
   /** Every pack, with what stands of it here. */
   async list(): Promise<readonly PackView[]> {
-    return await Promise.all(this.#packs.map(async (pack) => ({
-      name: pack.name,
-      cards: pack.cards,
-      state: !this.#fits(pack)
-        ? "other_machine"
-        : await this.#has(pack)
-        ? "installed"
-        : "available",
-      sizeBytes: sizeOf(pack),
-    })));
+    return await Promise.all(this.#packs.map((pack) => this.#viewOf(pack)));
+  }
+
+  /** What stands of one pack here; throws as `add` where there is none of that name. */
+  async view(name: string): Promise<PackView> {
+    return await this.#viewOf(this.#find(name));
+  }
+
+  /**
+   * What a pack is fetched as.
+   *
+   * @throws {Fault} When there is none of that name for this machine.
+   */
+  archivesOf(name: string): readonly PackArchive[] {
+    return this.#find(name).packages;
   }
 
   /**
    * Fetch a pack. One that is there is left as it is.
    *
    * @param name Of the pack.
+   * @param source Who gives it.
    * @param onBytes Told how many of its bytes came so far.
    * @param signal Aborting it leaves nothing behind that would be used.
-   * @throws {Fault} When there is none of that name for this machine, or what came is not it.
+   * @throws {Fault} When there is none of that name for this machine, when what came is not it, or another process adds one now.
    * @throws {FileError} When it can not be written.
    */
   async add(
     name: string,
+    source: PackSource,
     onBytes: (bytes: number, ofBytes: number) => void,
     signal: AbortSignal,
   ): Promise<PackView> {
     const pack = this.#find(name);
     const { clock, files, folder } = this.#options;
+    await files.makeFolder(folder, 0o755);
+    using lock = await files.lock(`${folder}/.lock`);
+    if (lock === null) throw elsewhere(name);
     const silent = new AbortController();
     const wait = () =>
-      clock.after(SILENCE_MS, () => silent.abort(silentFor(name)));
+      clock.after(SILENCE_MS, () => silent.abort(silentFor(name, source)));
     let silence = wait();
     const ends = AbortSignal.any([signal, silent.signal]);
-    const coming = `${folder}/.coming`;
     let doneBytes = 0;
+    const heard = (bytes: number) => {
+      silence[Symbol.dispose]();
+      silence = wait();
+      onBytes(doneBytes + bytes, sizeOf(pack));
+    };
     try {
       for (const one of await this.#missing(pack)) {
-        await files.remove(coming);
-        const response = await this.#download(one.name, ends);
-        await unpackPackage(
-          response,
-          one,
-          coming,
-          files,
-          (bytes) => {
-            silence[Symbol.dispose]();
-            silence = wait();
-            onBytes(doneBytes + bytes, sizeOf(pack));
-          },
-        );
+        await this.#fetch(one, source, heard, ends);
         doneBytes += one.sizeBytes;
-        const place = this.#placeOf(one.name);
-        await files.remove(place);
-        await files.makeFolder(place.slice(0, place.lastIndexOf("/")), 0o755);
-        await files.rename(coming, place);
       }
     } catch (error) {
       silent.signal.throwIfAborted();
       throw error;
     } finally {
       silence[Symbol.dispose]();
-      await files.remove(coming);
     }
-    const { cards } = pack;
-    return { name, cards, state: "installed", sizeBytes: sizeOf(pack) };
+    return await this.#viewOf(pack);
   }
 
   /**
@@ -118,10 +103,57 @@ export class EnginePacks {
    * @throws {Fault} When there is none of that name for this machine.
    */
   async remove(name: string): Promise<void> {
+    const { files, folder } = this.#options;
     const pack = this.#find(name);
     for (const one of pack.packages) {
-      await this.#options.files.remove(this.#placeOf(one.name));
+      await files.remove(packageFolder(folder, one.name));
+      await files.remove(archiveFile(folder, one.name));
     }
+  }
+
+  /** Fetch a package and put it and its archive in place, whole or not at all. */
+  async #fetch(
+    one: PackPackage,
+    source: PackSource,
+    onBytes: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { files, folder } = this.#options;
+    const coming = `${folder}/.coming`;
+    const archive = `${folder}/.coming.tgz`;
+    try {
+      await files.remove(coming);
+      await files.remove(archive);
+      await unpackPackage(await source.open(one, signal), one, {
+        folder: coming,
+        archive,
+        files,
+        remedy: source.remedy,
+        onBytes,
+      });
+      const place = packageFolder(folder, one.name);
+      await files.remove(place);
+      await files.makeFolder(place.slice(0, place.lastIndexOf("/")), 0o755);
+      await files.rename(archive, archiveFile(folder, one.name));
+      // What makes it installed comes last.
+      await files.rename(coming, place);
+    } finally {
+      await files.remove(coming);
+      await files.remove(archive);
+    }
+  }
+
+  async #viewOf(pack: EnginePack): Promise<PackView> {
+    return {
+      name: pack.name,
+      cards: pack.cards,
+      state: !this.#fits(pack)
+        ? "other_machine"
+        : (await this.#missing(pack)).length === 0
+        ? "installed"
+        : "available",
+      sizeBytes: sizeOf(pack),
+    };
   }
 
   #find(name: string): EnginePack {
@@ -144,14 +176,11 @@ export class EnginePacks {
     return os === this.#options.os && arch === this.#options.arch;
   }
 
-  async #has(pack: EnginePack): Promise<boolean> {
-    return (await this.#missing(pack)).length === 0;
-  }
-
   async #missing({ packages }: EnginePack): Promise<EnginePack["packages"]> {
+    const { files, folder } = this.#options;
     const found = await Promise.all(
       packages.map(({ name }) =>
-        this.#options.files.stat(`${this.#placeOf(name)}/package.json`)
+        files.stat(`${packageFolder(folder, name)}/package.json`)
           .then(() => true, (error) => {
             if (error instanceof FileError && error.problem === "missing") {
               return false;
@@ -162,55 +191,24 @@ export class EnginePacks {
     );
     return packages.filter((_one, index) => found[index] !== true);
   }
-
-  #placeOf(packageName: string): string {
-    return `${this.#options.folder}/${PACK_VERSION}/${packageName}`;
-  }
-
-  async #download(
-    name: string,
-    signal: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    const registry = await this.#options.registry(signal);
-    if (registry === null) {
-      throw new Fault(
-        "hub_failed",
-        "Failed to fetch an engine pack: no npm registry is known here; set NPM_CONFIG_REGISTRY to the address of one",
-      );
-    }
-    const file = `${name.slice(name.indexOf("/") + 1)}-${PACK_VERSION}.tgz`;
-    const url = new URL(`${registry}/${name}/-/${file}`);
-    let response: Response;
-    try {
-      response = await this.#options.fetch(url, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      const why = error instanceof Error ? error.message : String(error);
-      throw unreachable(url, why, error);
-    }
-    if (response.ok && response.body !== null) return response.body;
-    await response.body?.cancel();
-    throw unreachable(url, `it answered ${response.status}`);
-  }
 }
 
 function sizeOf({ packages }: EnginePack): number {
   return packages.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
-function silentFor(name: string): Fault {
+function silentFor(name: string, { remedy }: PackSource): Fault {
   return new Fault(
     "hub_failed",
     `Failed to fetch "${name}": nothing came for ${
       SILENCE_MS / 1_000
-    } s; try again, or name another registry in NPM_CONFIG_REGISTRY`,
+    } s. ${remedy}`,
   );
 }
 
-function unreachable(url: URL, why: string, cause?: unknown): Fault {
+function elsewhere(name: string): Fault {
   return new Fault(
-    "hub_failed",
-    `Failed to fetch from the registry at ${url.host}: ${why}; NPM_CONFIG_REGISTRY names another one`,
-    { cause },
+    "conflict",
+    `Failed to add "${name}": another engine pack is being added here; try again when it is done`,
   );
 }

@@ -1,4 +1,4 @@
-import type { PackView } from "./engine_packs.ts";
+import type { PackView } from "../../domain/mod.ts";
 
 const CARDS = { nvidia: "an NVIDIA", amd: "an AMD", intel: "an Intel" };
 

@@ -12,36 +12,49 @@ const FILE_MODE = 0o644;
 const SAFE_PATH =
   /^(?:[A-Za-z0-9_][A-Za-z0-9_.@+-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.@+-]*$/;
 
+/** Where a package is unpacked to, and how. */
+export interface Unpacking {
+  /** Where its files go; made if need be. */
+  readonly folder: string;
+  /** Where the tarball itself is kept. */
+  readonly archive: string;
+  readonly files: Files;
+  /** What to do when it is another package; a sentence without its full stop. */
+  readonly remedy: string;
+  /** Told how many compressed bytes came so far. */
+  onBytes(bytes: number): void;
+}
+
 /**
  * Unpack an npm package's tarball as it comes, and hold the whole of it against
  * the digest that this build knows. What lies in the folder is to be used only
- * when this has returned.
+ * when this has returned, and the kept tarball is that very one then.
  *
  * @param tarball The compressed bytes.
  * @param wanted Which package it must be.
- * @param folder Where its files go; made if need be.
- * @param files The file system.
- * @param onBytes Told how many compressed bytes came so far.
+ * @param into Where it goes.
  * @throws {Fault} `hub_failed` when it is another package, or none.
  */
 export async function unpackPackage(
   tarball: ReadableStream<Uint8Array<ArrayBuffer>>,
   wanted: PackPackage,
-  folder: string,
-  files: Files,
-  onBytes: (bytes: number) => void,
+  { archive, files, folder, onBytes, remedy }: Unpacking,
 ): Promise<void> {
   const { createTarDecoder } = await import("modern-tar");
   const hash = createHash("sha512");
   let takenBytes = 0;
+  const notIt = () => differs(wanted, remedy);
+  using kept = await files.openForWriting(archive, FILE_MODE);
   const counted = new TransformStream<
     Uint8Array<ArrayBuffer>,
     Uint8Array<ArrayBuffer>
   >({
-    transform(piece, controller) {
+    async transform(piece, controller) {
+      const offset = takenBytes;
       takenBytes += piece.length;
-      if (takenBytes > wanted.sizeBytes) throw notIt(wanted);
+      if (takenBytes > wanted.sizeBytes) throw notIt();
       hash.update(piece);
+      await kept.write(offset, piece);
       onBytes(takenBytes);
       controller.enqueue(piece);
     },
@@ -61,19 +74,16 @@ export async function unpackPackage(
         continue;
       }
       leftBytes -= header.size;
-      if (--left < 0 || leftBytes < 0 || !SAFE_PATH.test(path)) {
-        throw notIt(wanted);
-      }
+      if (--left < 0 || leftBytes < 0 || !SAFE_PATH.test(path)) throw notIt();
       await writeFile(files, `${folder}/${path}`, body);
     }
   } catch (error) {
     // What is no gzip or no tar is another file than the one that was published.
-    if (error instanceof TypeError || isTarError(error)) throw notIt(wanted);
+    if (error instanceof TypeError || isTarError(error)) throw notIt();
     throw error;
   }
-  if (`sha512-${hash.digest("base64")}` !== wanted.integrity) {
-    throw notIt(wanted);
-  }
+  if (`sha512-${hash.digest("base64")}` !== wanted.integrity) throw notIt();
+  await kept.sync();
 }
 
 async function writeFile(
@@ -96,9 +106,9 @@ function isTarError(error: unknown): boolean {
     !(error instanceof Fault) && error.name !== "FileError";
 }
 
-function notIt({ name }: PackPackage): Fault {
+function differs({ name }: PackPackage, remedy: string): Fault {
   return new Fault(
     "hub_failed",
-    `What came for "${name}" is not what was published: its digest differs; nothing of it is used. Try again, or name another registry in NPM_CONFIG_REGISTRY`,
+    `What came for "${name}" is not what was published: its digest differs; nothing of it is used. ${remedy}`,
   );
 }

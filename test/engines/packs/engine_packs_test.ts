@@ -1,47 +1,29 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { packTar } from "modern-tar";
 import {
   EnginePacks,
   type EnginePacksOptions,
 } from "../../../src/engines/packs/engine_packs.ts";
 import {
-  PACK_VERSION,
-  type PackPackage,
-  PACKS,
-} from "../../../src/engines/packs/pack_table.ts";
+  NpmSource,
+  type NpmSourceOptions,
+} from "../../../src/engines/packs/npm_source.ts";
+import { PackArchives } from "../../../src/engines/packs/pack_archives.ts";
+import { PACK_VERSION, PACKS } from "../../../src/engines/packs/pack_table.ts";
 import { unpackPackage } from "../../../src/engines/packs/unpack_package.ts";
 import { ManualClock, MemoryFiles } from "../../../src/platform/mod.ts";
-
-type Entry = { readonly name: string; readonly body: string };
-
-async function tarball(entries: readonly Entry[]) {
-  const tar = await packTar(entries.map(({ body, name }) => ({
-    header: { name, size: new TextEncoder().encode(body).length },
-    body,
-  })));
-  const zipped = new Blob([Uint8Array.from(tar)]).stream()
-    .pipeThrough(new CompressionStream("gzip"));
-  return new Uint8Array(await new Response(zipped).arrayBuffer());
-}
-
-function packageOf(bytes: Uint8Array): PackPackage {
-  const digest = createHash("sha512").update(bytes).digest("base64");
-  return {
-    name: "@owner/pack",
-    integrity: `sha512-${digest}`,
-    sizeBytes: bytes.length,
-  };
-}
+import { packageOf, SOUND, tarball, X64 } from "../../fakes/made_up_pack.ts";
 
 function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new Blob([Uint8Array.from(bytes)]).stream();
 }
 
-const SOUND: readonly Entry[] = [
-  { name: "package/package.json", body: '{"version":"1"}' },
-  { name: "package/bins/linux-x64/libggml-vulkan.v0.4.0.so", body: "code" },
-];
+function into(
+  files: MemoryFiles,
+  folder: string,
+  onBytes: (bytes: number) => void = () => {},
+) {
+  return { files, folder, archive: "/kept.tgz", remedy: "Ask again", onBytes };
+}
 
 Deno.test("unpackPackage lays out what was published", async () => {
   const files = new MemoryFiles({});
@@ -50,15 +32,14 @@ Deno.test("unpackPackage lays out what was published", async () => {
   await unpackPackage(
     streamOf(bytes),
     packageOf(bytes),
-    "/packs/new",
-    files,
-    (done) => told.push(done),
+    into(files, "/packs/new", (done) => told.push(done)),
   );
   assert.equal(
     await files.readText("/packs/new/bins/linux-x64/libggml-vulkan.v0.4.0.so"),
     "code",
   );
   assert.equal(told.at(-1), bytes.length);
+  assert.deepEqual(await files.readBytes("/kept.tgz"), bytes);
 });
 
 Deno.test("unpackPackage refuses what has another digest, is cut, longer, or no archive", async () => {
@@ -73,11 +54,9 @@ Deno.test("unpackPackage refuses what has another digest, is cut, longer, or no 
       unpackPackage(
         streamOf(spoiled),
         wanted,
-        "/packs/new",
-        new MemoryFiles({}),
-        () => {},
+        into(new MemoryFiles({}), "/packs/new"),
       ),
-      /is not what was published/,
+      /is not what was published.* Ask again$/,
     );
   }
 });
@@ -98,21 +77,20 @@ Deno.test("unpackPackage writes nothing outside its folder", async () => {
       unpackPackage(
         streamOf(bytes),
         packageOf(bytes),
-        "/p/new",
-        files,
-        () => {},
+        into(files, "/p/new"),
       ),
       /is not what was published/,
       name,
     );
-    assert.deepEqual(await files.list("/").catch(() => []), [], name);
+    const left = await files.list("/").catch(() => []);
+    assert.deepEqual(left.map(({ name }) => name), ["kept.tgz"], name);
   }
 });
 
 function packsOn(
   machine: { readonly os: string; readonly arch: string },
   answer: (url: URL) => Response = () => new Response(null, { status: 404 }),
-  changes: Partial<EnginePacksOptions> = {},
+  changes: Partial<EnginePacksOptions & NpmSourceOptions> = {},
 ) {
   const asked: string[] = [];
   const files = new MemoryFiles({});
@@ -122,6 +100,9 @@ function packsOn(
     files,
     folder: "/data/packs",
     ...machine,
+    ...changes,
+  });
+  const npm = new NpmSource({
     registry: () => Promise.resolve("https://registry.example"),
     fetch(url) {
       asked.push(url.href);
@@ -129,16 +110,16 @@ function packsOn(
     },
     ...changes,
   });
-  return { asked, clock, files, packs };
+  return { asked, clock, files, npm, packs };
 }
 
-const X64 = { os: "linux", arch: "x86_64" };
+const SIGNAL = new AbortController().signal;
 
 Deno.test("EnginePacks asks the registry for the release that this build loads, and keeps nothing of another", async () => {
   const bytes = await tarball(SOUND);
-  const { asked, files, packs } = packsOn(X64, () => new Response(bytes));
+  const { asked, files, npm, packs } = packsOn(X64, () => new Response(bytes));
   await assert.rejects(
-    packs.add("vulkan", () => {}, new AbortController().signal),
+    packs.add("vulkan", npm, () => {}, SIGNAL),
     /is not what was published/,
   );
   assert.deepEqual(asked, [
@@ -146,7 +127,8 @@ Deno.test("EnginePacks asks the registry for the release that this build loads, 
   ]);
   const [vulkan] = await packs.list();
   assert.equal(vulkan?.state, "available");
-  assert.deepEqual(await files.list("/data/packs").catch(() => []), []);
+  const left = await files.list("/data/packs");
+  assert.deepEqual(left.map(({ name }) => name), [".lock"]);
 });
 
 Deno.test("EnginePacks adds all packages of a pack, tells how far it is, and asks for none twice", async () => {
@@ -157,52 +139,73 @@ Deno.test("EnginePacks adds all packages of a pack, tells how far it is, and ask
     ...model,
     packages: [{ ...one, name: "@o/a" }, { ...one, name: "@o/b" }],
   };
-  const { asked, packs } = packsOn(
+  const { asked, files, npm, packs } = packsOn(
     X64,
     () => new Response(bytes),
     { packs: [pack] },
   );
   const told: string[] = [];
   const tell = (done: number, of: number) => told.push(`${done}/${of}`);
-  const signal = new AbortController().signal;
-  const added = await packs.add("vulkan", tell, signal);
+  const added = await packs.add("vulkan", npm, tell, SIGNAL);
   assert.equal(added.state, "installed");
   assert.deepEqual(await packs.list(), [added]);
   assert.equal(told.at(-1), `${2 * bytes.length}/${2 * bytes.length}`);
-  await packs.add("vulkan", tell, signal);
+  await packs.add("vulkan", npm, tell, SIGNAL);
   assert.equal(asked.length, 2);
+  // Members can have it from here.
+  const shelf = new PackArchives(files, "/data/packs", [pack]);
+  assert.equal((await shelf.list()).length, 2);
+  assert.deepEqual(
+    await shelf.read(one.integrity, 10, 1_000_000),
+    bytes.slice(10),
+  );
+  assert.equal(await shelf.read("sha512-other", 0, 10), null);
+  assert.equal(await shelf.read(one.integrity, bytes.length, 10), null);
+  await packs.remove("vulkan");
+  assert.deepEqual(await shelf.list(), []);
 });
 
 Deno.test("EnginePacks gives up a registry that falls silent", async () => {
-  const { clock, packs } = packsOn(X64, undefined, {
+  const { clock, npm, packs } = packsOn(X64, undefined, {
     fetch: (_url, signal) =>
       new Promise((_resolve, reject) =>
         signal.addEventListener("abort", () => reject(signal.reason))
       ),
   });
   const adding = assert.rejects(
-    packs.add("vulkan", () => {}, new AbortController().signal),
+    packs.add("vulkan", npm, () => {}, SIGNAL),
     /nothing came for 60 s/,
   );
   await clock.advance(60_000);
   await adding;
 });
 
+Deno.test("EnginePacks adds one pack at a time, whichever process asks", async () => {
+  const { clock, files, npm, packs } = packsOn(X64);
+  await files.makeFolder("/data/packs", 0o755);
+  using _held = await files.lock("/data/packs/.lock");
+  await assert.rejects(
+    packs.add("vulkan", npm, () => {}, SIGNAL),
+    /another engine pack is being added here/,
+  );
+  assert.equal(clock.pending, 0);
+});
+
 Deno.test("EnginePacks says what to set where no registry is known, and asks nobody", async () => {
-  const { asked, packs } = packsOn(X64, undefined, {
+  const { asked, npm, packs } = packsOn(X64, undefined, {
     registry: () => Promise.resolve(null),
   });
   await assert.rejects(
-    packs.add("vulkan", () => {}, new AbortController().signal),
+    packs.add("vulkan", npm, () => {}, SIGNAL),
     /no npm registry is known here; set NPM_CONFIG_REGISTRY/,
   );
   assert.deepEqual(asked, []);
 });
 
 Deno.test("EnginePacks says where it asked when the registry has nothing", async () => {
-  const { packs } = packsOn(X64);
+  const { npm, packs } = packsOn(X64);
   await assert.rejects(
-    packs.add("cuda", () => {}, new AbortController().signal),
+    packs.add("cuda", npm, () => {}, SIGNAL),
     /registry\.example: it answered 404; NPM_CONFIG_REGISTRY/,
   );
 });
@@ -227,15 +230,14 @@ Deno.test("EnginePacks lists a pack as installed when all its packages lie there
 });
 
 Deno.test("EnginePacks refuses by name what is not for this machine", async () => {
-  const signal = new AbortController().signal;
   const mac = packsOn({ os: "darwin", arch: "aarch64" });
   await assert.rejects(
-    mac.packs.add("vulkan", () => {}, signal),
+    mac.packs.add("vulkan", mac.npm, () => {}, SIGNAL),
     /no engine pack for darwin on aarch64/,
   );
   const linux = packsOn(X64);
   await assert.rejects(
-    linux.packs.add("rocm", () => {}, signal),
+    linux.packs.add("rocm", linux.npm, () => {}, SIGNAL),
     /no engine pack "rocm" for this machine; there are vulkan and cuda/,
   );
   assert.deepEqual([...mac.asked, ...linux.asked], []);
