@@ -13,9 +13,19 @@ export interface FileDigest {
   readonly chunks: readonly string[];
 }
 
+/** What a file was made from, and what making it takes: of a file that whoever has the original could make. */
+export interface Derivation {
+  /** Root of the model that it was made from. */
+  readonly from: string;
+  /** What was done, such that doing it again gives the same bytes. */
+  readonly recipe: string;
+  /** How long that took where it was done, in milliseconds. */
+  readonly tookMs: number;
+}
+
 /** Where a file was pulled from, first of all: by whichever member it was. */
 export interface FileOrigin {
-  /** Repository of a hub, as `org/repo`, or a URL without its query. */
+  /** Repository of a hub, as `org/repo`, a URL without its query, or the model that it was made from. */
   readonly source: string;
   /** Path in the repository; null for a URL. */
   readonly path: string | null;
@@ -25,6 +35,8 @@ export interface FileOrigin {
   readonly etag: string | null;
   /** SHA-256 that the source published, or null where it publishes none. */
   readonly sha256: string | null;
+  /** How a member made it; absent or null for what no member made. */
+  readonly derived?: Derivation | null;
 }
 
 /** One file of a model. */

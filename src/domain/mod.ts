@@ -91,6 +91,7 @@ export {
 } from "./machine.ts";
 export {
   CHUNK_BYTES,
+  type Derivation,
   type FileDigest,
   type FileOrigin,
   type ManifestFile,
@@ -117,6 +118,13 @@ export type {
   ModelWeights,
 } from "./model.ts";
 export type { ModelCare, ModelCheck, PartialFiles } from "./model_care.ts";
+export type {
+  ConversionOutcome,
+  ConversionRequest,
+  ConversionView,
+  MadeWeights,
+  ModelConversions,
+} from "./model_conversions.ts";
 export type { ImportOutcome, ModelImports } from "./model_imports.ts";
 export type {
   ModelPulls,

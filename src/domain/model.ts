@@ -1,5 +1,6 @@
 import type { Capability, ModelFeature } from "./capability.ts";
-import type { FileOrigin, ModelManifest } from "./manifest.ts";
+import type { Derivation, FileOrigin, ModelManifest } from "./manifest.ts";
+import type { MadeWeights } from "./model_conversions.ts";
 
 /** The numbers of a header that tell how much memory a context takes. */
 export interface ModelShape {
@@ -108,4 +109,12 @@ export interface ModelShelf extends ModelWeights {
     model: string,
     origins: readonly (FileOrigin | null)[],
   ): Promise<void>;
+  /**
+   * Make a derived file anew from its original. Absent where nothing is made.
+   *
+   * @param derivation How it was made.
+   * @returns Null where the original is not here, or its recipe is not known.
+   * @throws {Error} When the original can not be read, or nothing can be made of it.
+   */
+  remake?(derivation: Derivation): Promise<MadeWeights | null>;
 }

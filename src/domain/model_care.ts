@@ -14,7 +14,7 @@ export interface PartialFiles {
   /** Their folder, from the models folder. */
   readonly path: string;
   /** What brings them. */
-  readonly of: "pull" | "copy";
+  readonly of: "pull" | "copy" | "conversion";
   /** What they have by now. */
   readonly sizeBytes: number;
   /** Time since one of them was written, in milliseconds; null where nothing came yet. */

@@ -1,9 +1,7 @@
 import { Fault } from "../domain/mod.ts";
 import type { Files } from "../platform/mod.ts";
 import { baseOf, type ModelFiles } from "./model_files.ts";
-import { isSafeName } from "./safe_name.ts";
-
-const LIKE_A_PART = /-[0-9]{5}-of-[0-9]{5}$/;
+import { checkNewName } from "./safe_name.ts";
 
 /** A file under its other name; both are paths from the models folder. */
 export interface AliasFile {
@@ -23,15 +21,7 @@ export function aliasFiles(
   model: ModelFiles,
   name: string,
 ): readonly AliasFile[] {
-  if (!isSafeName(name) || LIKE_A_PART.test(name)) {
-    throw new Fault(
-      "invalid_request",
-      `${
-        JSON.stringify(name.slice(0, 80))
-      } cannot be the name of a model here: give letters, digits and . _ -, as for a file`,
-      { param: "destination" },
-    );
-  }
+  checkNewName(name, "destination");
   return model.files.map(({ path }) => ({
     from: path,
     to: name + baseOf(path).slice(model.name.length),

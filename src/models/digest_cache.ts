@@ -1,5 +1,6 @@
 import {
   CHUNK_BYTES,
+  type Derivation,
   type FileDigest,
   type FileOrigin,
   isJsonObject,
@@ -119,9 +120,21 @@ function parseOrigin(text: string, key: string): FileOrigin | null {
   }
   if (!isJsonObject(kept) || kept["key"] !== key) return null;
   const { etag, path, revision, sha256, source } = kept;
-  return typeof source === "string" && isTextOrNull(etag) &&
-      isTextOrNull(path) && isTextOrNull(revision) && isTextOrNull(sha256)
-    ? { source, path, revision, etag, sha256 }
+  if (
+    typeof source !== "string" || !isTextOrNull(etag) || !isTextOrNull(path) ||
+    !isTextOrNull(revision) || !isTextOrNull(sha256)
+  ) return null;
+  const derived = parseDerivation(kept["derived"]);
+  const origin = { source, path, revision, etag, sha256 };
+  return derived === null ? origin : { ...origin, derived };
+}
+
+function parseDerivation(value: JsonValue | undefined): Derivation | null {
+  if (!isJsonObject(value)) return null;
+  const { from, recipe, tookMs } = value;
+  return isDigest(from) && typeof recipe === "string" &&
+      typeof tookMs === "number"
+    ? { from, recipe, tookMs }
     : null;
 }
 

@@ -5,6 +5,7 @@ import {
   type Files,
   type FileStat,
 } from "../platform/mod.ts";
+import { CONVERSION_PREFIX } from "./convert/conversion_folder.ts";
 import { storageFault } from "./storage_fault.ts";
 
 /** Hidden folders of the models folder in which models arrive, and by what. */
@@ -62,7 +63,13 @@ async function look(
         newestMs = Math.max(newestMs ?? 0, stat.modifiedMs ?? nowMs);
       }
       const idleMs = newestMs === null ? null : Math.max(0, nowMs - newestMs);
-      found.push({ path, of, sizeBytes, idleMs });
+      const isConverted = of === "pull" && name.startsWith(CONVERSION_PREFIX);
+      found.push({
+        path,
+        of: isConverted ? "conversion" : of,
+        sizeBytes,
+        idleMs,
+      });
     }
   }
   return found;
