@@ -21,9 +21,9 @@ import { unshapedPart } from "./copy/unshaped_part.ts";
 const { values } = parseArgs({
   options: {
     megabytes: { type: "string", default: "1000" },
-    "trio-megabytes": { type: "string", default: "256" },
+    "trio-megabytes": { type: "string", default: "1000" },
     link: { type: "string", default: "1000" },
-    "trio-link": { type: "string", default: "400" },
+    "trio-link": { type: "string", default: "1000" },
     only: { type: "string", default: "unshaped,pair,trio,chat" },
     rounds: { type: "string", default: "4" },
     json: { type: "boolean", default: false },
