@@ -19,6 +19,8 @@ export interface PlacementInputs {
   readonly inputCount: number;
   /** What the request needs beyond the capability. */
   readonly needs: readonly ModelFeature[];
+  /** Answers that it wanted at once; absent for one. */
+  readonly choices?: number;
   /** Expected output tokens: for queues, and for the published figure. */
   readonly expected: {
     readonly meanTokens: number;

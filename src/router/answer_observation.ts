@@ -1,5 +1,6 @@
 import type { Attempt, Offer } from "../domain/mod.ts";
 import type { AnswerMeter } from "./answer_meter.ts";
+import { choicesOf } from "./choices.ts";
 import { decodes, type Work } from "./estimate.ts";
 import type { AnswerObservation } from "./model_rates.ts";
 
@@ -32,6 +33,7 @@ export function observationOf(
   times: AnswerTimes,
 ): AnswerObservation {
   const { tally, content } = meter;
+  const work = workOf(attempt);
   const { timings } = tally;
   const took = times.endedAtMs - times.startedAtMs;
   const isWarm = offer.state.kind === "warm";
@@ -43,8 +45,8 @@ export function observationOf(
     ? took - (timings?.outputMs ?? 0)
     : content.firstMs - times.startedAtMs;
   const counted = (timings?.promptTokens ?? 0) + (timings?.cachedTokens ?? 0);
-  return {
-    work: workOf(attempt),
+  const seen: AnswerObservation = {
+    work,
     concurrency: times.concurrency,
     prefillMs,
     uncachedShare: timings === null || counted === 0
@@ -60,6 +62,22 @@ export function observationOf(
     serviceMs: took,
     contentEvents: tally.contentEvents,
     sampled: times.sampled,
+  };
+  return work.choices === undefined ? seen : ofSeveral(seen, work.choices);
+}
+
+/** Answers that shared the engine among themselves show their length, and of its speed nothing. */
+function ofSeveral(
+  seen: AnswerObservation,
+  choices: number,
+): AnswerObservation {
+  return {
+    ...seen,
+    prefillMs: null,
+    decodeMs: null,
+    overheadMs: null,
+    outputTokens: seen.outputTokens / choices,
+    contentEvents: 0,
   };
 }
 
@@ -111,10 +129,12 @@ function partsOf(
 
 /** The part of an attempt that costs time. */
 export function workOf(attempt: Attempt): Work {
+  const choices = choicesOf(attempt.request);
   return {
     capability: attempt.request.capability,
     promptTokens: attempt.request.promptTokens,
     outputTokens: attempt.expectedOutputTokens,
     cachedTokens: attempt.cachedTokens ?? 0,
+    ...(choices > 1 ? { choices } : {}),
   };
 }

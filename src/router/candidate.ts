@@ -52,7 +52,10 @@ export interface Demand {
   readonly promptTokens: number;
   readonly inputCount: number;
   readonly needs: readonly ModelFeature[];
+  /** Of each answer that it wants. */
   readonly expected: ExpectedOutput;
+  /** Answers that it wants at once; absent for one. */
+  readonly choices?: number;
   /** The weights it must run on, to go on with an answer; absent for any. */
   readonly root?: string;
   /** Tokens of context that the caller wants it to have; absent for what there is. */

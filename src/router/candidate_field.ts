@@ -196,12 +196,13 @@ class Probe implements Reckoned {
   cachedTokens = 0;
   readonly #uncached: Work;
 
-  constructor({ capability, expected, promptTokens }: Demand) {
+  constructor({ capability, choices, expected, promptTokens }: Demand) {
     this.#uncached = {
       capability,
       promptTokens,
       outputTokens: expected.medianTokens,
       p80OutputTokens: expected.p80Tokens ?? expected.medianTokens,
+      ...(choices === undefined ? {} : { choices }),
     };
     this.work = this.#uncached;
   }

@@ -1,6 +1,7 @@
 import type { InferenceRequest, ModelSet } from "../domain/mod.ts";
 import { type AskedOffer, askedOffers } from "./asked_offers.ts";
 import type { Demand, EngineSnapshot } from "./candidate.ts";
+import { choicesOf } from "./choices.ts";
 import { decodes } from "./estimate.ts";
 import type { LengthBook } from "./length_book.ts";
 import { parseModelName } from "./model_name.ts";
@@ -23,6 +24,7 @@ export function demandOf(
   asked?: readonly AskedOffer[],
 ): Demand {
   const model = parseModelName(request.model, sets);
+  const choices = choicesOf(request);
   return {
     model,
     capability: request.capability,
@@ -30,6 +32,7 @@ export function demandOf(
     promptTokens: request.promptTokens,
     inputCount: request.inputCount,
     needs: request.needs,
+    ...(choices > 1 ? { choices } : {}),
     ...(request.upkeep?.contextLength === undefined
       ? {}
       : { contextLength: request.upkeep.contextLength }),

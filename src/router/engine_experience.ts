@@ -9,6 +9,7 @@ import type { Clock } from "../platform/mod.ts";
 import type { AnswerMeter } from "./answer_meter.ts";
 import { observationOf } from "./answer_observation.ts";
 import { ArrivalRates } from "./arrival_rates.ts";
+import { choicesOf, planChoices } from "./choices.ts";
 import { decodes, tpotAt } from "./estimate.ts";
 import type { HeldAttempt } from "./held_attempt.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
@@ -30,6 +31,11 @@ export interface AnswerSampling extends Disposable {
   /** Whether anything was seen. */
   readonly sampled: boolean;
 }
+
+const UNSAMPLED: AnswerSampling = {
+  sampled: false,
+  [Symbol.dispose]() {},
+};
 
 /**
  * What one engine's answers have taught: how fast each of its models is, how
@@ -101,6 +107,8 @@ export class EngineExperience implements Disposable {
     offer: Offer,
     meter: AnswerMeter,
   ): AnswerSampling {
+    // Chunks of several answers come as fast as all of them together.
+    if (choicesOf(attempt.request) > 1) return UNSAMPLED;
     let sampled = false;
     const sampling = this.#samples.add({
       meter,
@@ -157,7 +165,7 @@ export class EngineExperience implements Disposable {
     if (!decodes(attempt.request.capability) || !tally.hasContent) return;
     this.#lengths.observe(
       offer.model,
-      tally.outputTokens,
+      tally.outputTokens / choicesOf(attempt.request),
       tally.cut,
       clientOf(attempt),
     );
@@ -180,7 +188,8 @@ export class EngineExperience implements Disposable {
     }
     const lengths = this.#lengths.find(raw.model, clientOf(attempt));
     if (lengths === undefined) return null;
-    const soFar = meter.tally.contentEvents *
+    const choices = choicesOf(attempt.request);
+    const soFar = meter.tally.contentEvents / choices *
       this.#ratesOf(raw.model).tokensPerEvent;
     const tokens = lengths.remaining(
       soFar,
@@ -188,7 +197,9 @@ export class EngineExperience implements Disposable {
       attempt.expectedOutputTokens,
     );
     const length = decodeLength(attempt.request.promptTokens + soFar, tokens);
-    return tokens * tpotAt(this.ratesNow(raw), running, length);
+    const { lanes, rounds } = planChoices(choices, raw.queue.slots, running);
+    return tokens * rounds *
+      tpotAt(this.ratesNow(raw), running + lanes - 1, length);
   }
 
   [Symbol.dispose](): void {

@@ -9,6 +9,7 @@ import {
   type Rates,
   type Terms,
 } from "../domain/mod.ts";
+import { type ChoicePlan, planChoices } from "./choices.ts";
 import { decodeLength, lengthFactor, prefillLength } from "./length_shape.ts";
 import { QueuePlay } from "./queue_wait.ts";
 
@@ -22,6 +23,8 @@ export interface Work {
   readonly p80OutputTokens?: number;
   /** Prompt tokens that need no prefill where the model is warm; absent for none. */
   readonly cachedTokens?: number;
+  /** Answers that are wanted at once, each of so many tokens; absent for one. */
+  readonly choices?: number;
 }
 
 /** What a completion time is predicted from. */
@@ -78,6 +81,8 @@ export interface Estimate {
  */
 const QUEUE_WEIGHT = 1.5;
 const DEGRADED_FACTOR = 2;
+/** One answer to a request. */
+const ALONE: ChoicePlan = { lanes: 1, rounds: 1 };
 
 /**
  * Predict when one candidate would have finished a request: the terms of
@@ -132,12 +137,16 @@ export class Reckoning {
     const { waitMs } = play;
     const state = ageLoadState(offer.state, stated?.stateAgeMs ?? 0);
     this.waitMs = waitMs;
-    this.#tpotMs = tpotOf(work, rates, play.concurrency);
+    const { slots } = stated?.queue ?? offer.queue;
+    const { lanes, rounds } = work.choices === undefined
+      ? ALONE
+      : planChoices(work.choices, slots, play.concurrency);
+    this.#tpotMs = tpotOf(work, rates, play.concurrency + lanes - 1);
     this.#loadMs = isLoadedThen(one)
       ? loadMsOf(lastOf(state, rates), rates, waitMs)
       : rates.loadTimeMs;
     this.#prefillMs = prefillMsOf(offer, work);
-    this.#decodeMs = work.outputTokens * this.#tpotMs;
+    this.#decodeMs = work.outputTokens * this.#tpotMs * rounds;
     this.#factor = one.correction *
       (availability.kind === "degraded" ? DEGRADED_FACTOR : 1);
     this.#serviceMs = this.#loadMs + this.#prefillMs + this.#decodeMs +
@@ -206,7 +215,11 @@ export function serviceMs(
   offer: Offer,
   concurrency: number,
 ): number {
-  const decodeMs = work.outputTokens * tpotOf(work, offer.rates, concurrency);
+  const { lanes, rounds } = work.choices === undefined
+    ? ALONE
+    : planChoices(work.choices, offer.queue.slots, concurrency);
+  const tpotMs = tpotOf(work, offer.rates, concurrency + lanes - 1);
+  const decodeMs = work.outputTokens * tpotMs * rounds;
   return loadMsOf(offer.state, offer.rates, 0) + prefillMsOf(offer, work) +
     decodeMs;
 }

@@ -29,6 +29,7 @@ export function keepInputs(input: PlaceInput): PlacementInputs | null {
     capability: demand.capability,
     inputCount: demand.inputCount,
     needs: demand.needs,
+    ...(demand.choices === undefined ? {} : { choices: demand.choices }),
     expected: demand.expected,
     ...(demand.root === undefined ? {} : { root: demand.root }),
     engines: engines.map((engine, at): EngineInputs => ({
@@ -74,6 +75,7 @@ export function placeInputOf(record: DecisionRecord): PlaceInput | null {
       promptTokens: record.promptTokens,
       inputCount: inputs.inputCount,
       needs: inputs.needs,
+      ...(inputs.choices === undefined ? {} : { choices: inputs.choices }),
       expected: inputs.expected,
       ...(inputs.root === undefined ? {} : { root: inputs.root }),
     },

@@ -14,6 +14,7 @@ import type { RequestOutcome, SessionEvents } from "./answer_session.ts";
 import type { AnswerTally } from "./answer_tally.ts";
 import type { BegunAttempt, LoopEffects } from "./attempt_loop.ts";
 import type { Candidate, Demand } from "./candidate.ts";
+import { choicesOf } from "./choices.ts";
 import { newDecisionId } from "./decision_log.ts";
 import { isForecast } from "./demand.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
@@ -187,6 +188,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       promptTokens: demand.promptTokens,
       outputTokens: demand.expected.meanTokens,
       cachedTokens,
+      ...(demand.choices === undefined ? {} : { choices: demand.choices }),
     };
     const { slots, runningMs } = offer.queue;
     const concurrency = Math.min(runningMs.length + 1, slots);
@@ -318,7 +320,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     if (!decodes(this.#request.capability) || !settled.tally.hasContent) return;
     this.#context.lengths.observe(
       this.#request.model,
-      settled.tally.outputTokens,
+      settled.tally.outputTokens / choicesOf(this.#request),
       settled.kind !== "answered" || settled.tally.cut,
     );
   }
@@ -330,7 +332,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { prefixes, keepAliveMs } = this.#context;
     const nowMs = this.clock.monotonic();
     prefixes.keep(placeOf(engine.key, offer.model), this.#chain, {
-      answerTokens: settled.tally.outputTokens,
+      answerTokens: settled.tally.outputTokens / choicesOf(this.#request),
       capacity: offer.cachedPrompts ?? offer.queue.slots,
       untilMs: nowMs + keepAliveMs,
     }, nowMs);
@@ -373,9 +375,13 @@ export class RequestRun implements LoopEffects, SessionEvents {
       candidate.estimate;
     // What failed before this attempt was nobody's prediction.
     const beforeMs = sentAtMs - this.#arrivedAtMs;
-    const repricedMs = estimateMs + tpotMs * tally.outputTokens -
-      terms.decodeMs * factor;
-    if (terms.queueMs * factor <= MOST_WAITING * repricedMs) {
+    // How several answers share the slots is guessed: that teaches nothing.
+    const choices = choicesOf(this.#request);
+    const isAlone = choices === 1;
+    const repricedMs = isAlone
+      ? estimateMs + tpotMs * tally.outputTokens - terms.decodeMs * factor
+      : estimateMs;
+    if (isAlone && terms.queueMs * factor <= MOST_WAITING * repricedMs) {
       const { engine, offer, correction } = candidate;
       this.#context.corrections.observe(
         placeOf(engine.key, offer.model),
@@ -384,7 +390,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
         this.clock.monotonic(),
       );
     }
-    const forecastP80Ms = isForecast ? beforeMs + p80Ms : null;
+    const forecastP80Ms = isForecast && isAlone ? beforeMs + p80Ms : null;
     if (forecastP80Ms !== null) {
       this.#context.lengths.stretch.observe(totalMs <= forecastP80Ms);
     }
@@ -392,7 +398,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       servedBy: candidate.engine.node === this.#context.self ? "self" : "peer",
       ttftMs: this.#ttftMs,
       totalMs,
-      outputTokens: tally.outputTokens,
+      outputTokens: tally.outputTokens / choices,
       predictedTtftMs: beforeMs + ttftMs,
       predictedTotalMs: beforeMs + repricedMs,
       forecastP80Ms,

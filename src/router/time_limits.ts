@@ -1,4 +1,5 @@
 import type { InferenceRequest, Offer } from "../domain/mod.ts";
+import { choicesOf } from "./choices.ts";
 import type { Estimate } from "./estimate.ts";
 
 const LEAST_FIRST_BYTE_MS = 15_000;
@@ -32,7 +33,8 @@ export function timeLimits(
     LEAST_FIRST_BYTE_MS,
     FIRST_BYTE_FACTOR * predicted.estimateMs,
   );
-  const longest = Math.min(
+  // At worst all its answers are written one after the other.
+  const longest = choicesOf(request) * Math.min(
     request.maxOutputTokens ?? Infinity,
     offer.contextLength,
   );

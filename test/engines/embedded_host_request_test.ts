@@ -5,6 +5,10 @@ import {
   parseChatRequest,
   parseFormat,
 } from "../../src/engines/embedded/host/chat_request.ts";
+import {
+  parseChoices,
+  samplingOf,
+} from "../../src/engines/embedded/host/choices.ts";
 import { parseHostOptions } from "../../src/engines/embedded/host/options.ts";
 import { RequestError } from "../../src/engines/embedded/host/request_error.ts";
 import { parseSampling } from "../../src/engines/embedded/host/sampling.ts";
@@ -33,8 +37,6 @@ Deno.test("parseSampling names the field that is wrong", () => {
     [{ top_p: 2 }, "top_p"],
     [{ max_tokens: 0 }, "max_tokens"],
     [{ max_tokens: 1.5 }, "max_tokens"],
-    [{ n: 2 }, "n"],
-    [{ best_of: 3 }, "best_of"],
     [{ logprobs: "yes" }, "logprobs"],
     [{ logprobs: 21 }, "logprobs"],
     [{ top_logprobs: 5 }, "top_logprobs"],
@@ -52,6 +54,31 @@ Deno.test("parseSampling names the field that is wrong", () => {
       `${JSON.stringify(body)} blamed ${param}`,
     );
   }
+});
+
+Deno.test("parseChoices takes 1 to 16 and names what it does not", () => {
+  for (const body of [{}, { n: null }, { n: 1 }, { best_of: 1 }]) {
+    assert.equal(parseChoices(body), 1);
+  }
+  assert.equal(parseChoices({ n: 16, best_of: 16 }), 16);
+  const hostile: readonly (readonly [JsonObject, string])[] = [
+    [{ n: 0 }, "n"],
+    [{ n: 17 }, "n"],
+    [{ n: 1.5 }, "n"],
+    [{ n: "two" }, "n"],
+    [{ best_of: 3 }, "best_of"],
+    [{ n: 2, best_of: 4 }, "best_of"],
+  ];
+  for (const [body, field] of hostile) {
+    assert.equal(paramOf(() => parseChoices(body)), field);
+  }
+});
+
+Deno.test("samplingOf gives each answer the next seed and nothing else", () => {
+  const sampling = parseSampling({ seed: 2 ** 32 - 3, top_k: 7 }, entropy);
+  assert.deepEqual(samplingOf(sampling, 0), sampling);
+  assert.deepEqual(samplingOf(sampling, 1), { ...sampling, seed: 2 ** 32 - 2 });
+  assert.equal(samplingOf(sampling, 2).seed, 0);
 });
 
 Deno.test("parseSampling reads every spelling of the same wish", () => {

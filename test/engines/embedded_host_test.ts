@@ -508,7 +508,7 @@ Deno.test("engine host asks for its token and answers bad requests in OpenAI's s
   const table: readonly (readonly [string, unknown, number])[] = [
     ["/v1/chat/completions", "{not json", 400],
     ["/v1/chat/completions", "[]", 400],
-    ["/v1/chat/completions", { messages: say("a"), n: 3 }, 400],
+    ["/v1/chat/completions", { messages: say("a"), n: 17 }, 400],
     ["/v1/embeddings", { input: "a" }, 501],
     ["/v1/nothing", {}, 404],
     ["/slots", {}, 404],

@@ -220,10 +220,10 @@ class ChildEngine implements EmbeddedEngine {
     };
   }
 
-  /** Going on with an answer is this program's own addition to llama-server's dialect. */
+  /** Going on with an answer is this program's own addition to llama-server's dialect; several answers are new in it. */
   #writingFeatures(): readonly ModelFeature[] {
     return this.#options.serverProgram === undefined
-      ? ["logprobs", "resume"]
+      ? ["logprobs", "n", "resume"]
       : ["logprobs"];
   }
 

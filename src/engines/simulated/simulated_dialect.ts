@@ -1,4 +1,6 @@
 import type { JsonObject } from "../../domain/mod.ts";
+import { chatLogprobs, completionLogprobs } from "./simulated_logprobs.ts";
+import type { AnswerWishes } from "./simulated_wishes.ts";
 
 /** What an answer is about; the words of llama-server's dialect are made from it. */
 export interface AnswerFrame {
@@ -12,76 +14,137 @@ export interface AnswerFrame {
   readonly cachedTokens: number;
   /** Tokens of the answer that another engine wrote before. */
   readonly resumedTokens: number;
+  readonly wishes: AnswerWishes;
 }
 
 /** How an answer ended. */
 export interface AnswerEnd {
-  /** Tokens written here. */
+  /** Tokens of each answer that were written here. */
   readonly outputTokens: number;
   readonly finishReason: "stop" | "length";
   readonly prefillMs: number;
   readonly decodeMs: number;
 }
 
-/** The n-th token of every simulated answer, counting from 1. */
-export function wordOf(number: number): string {
-  return `w${number} `;
+/**
+ * A token of a simulated answer.
+ *
+ * @param number Which one, counting from 1.
+ * @param choice Of which of the request's answers; the first has the plain numbers.
+ */
+export function wordOf(number: number, choice = 0): string {
+  return choice === 0 ? `w${number} ` : `w${number}.${choice} `;
 }
 
-/** The chunk that opens a streamed chat; null for completions, which have none. */
-export function openingChunk(frame: AnswerFrame): JsonObject | null {
+/** The chunk that opens an answer of a streamed chat; null for completions, which have none. */
+export function openingChunk(
+  frame: AnswerFrame,
+  index: number,
+): JsonObject | null {
   if (frame.kind === "completion") return null;
   return chunk(frame, {
-    index: 0,
+    index,
     delta: { role: "assistant", content: null },
     finish_reason: null,
   });
 }
 
 /** The chunk of one token. */
-export function tokenChunk(frame: AnswerFrame, number: number): JsonObject {
-  const text = wordOf(frame.resumedTokens + number);
-  return frame.kind === "chat"
-    ? chunk(frame, { index: 0, delta: { content: text }, finish_reason: null })
-    : chunk(frame, { index: 0, text, logprobs: null, finish_reason: null });
+export function tokenChunk(
+  frame: AnswerFrame,
+  index: number,
+  number: number,
+): JsonObject {
+  const { resumedTokens, wishes: { topLogprobs } } = frame;
+  const text = wordOf(resumedTokens + number, index);
+  if (frame.kind === "chat") {
+    const logprobs = topLogprobs === null
+      ? {}
+      : { logprobs: chatLogprobs([text], topLogprobs) };
+    const delta = { content: text };
+    return chunk(frame, { index, delta, ...logprobs, finish_reason: null });
+  }
+  const logprobs = topLogprobs === null ? null : completionLogprobs(
+    [text],
+    topLogprobs,
+    wordsOf(resumedTokens, number - 1, index).join("").length,
+  );
+  return chunk(frame, { index, text, logprobs, finish_reason: null });
 }
 
-/** The chunks that close a stream: the finish with its timings, then the usage. */
+/** The chunk that ends one answer. */
+export function finishChunk(
+  frame: AnswerFrame,
+  index: number,
+  reason: AnswerEnd["finishReason"],
+): JsonObject {
+  return chunk(
+    frame,
+    frame.kind === "chat"
+      ? { index, delta: {}, finish_reason: reason }
+      : { index, text: "", logprobs: null, finish_reason: reason },
+  );
+}
+
+/** The chunks that close a stream: the last answer's finish with the timings, then the usage. */
 export function closingChunks(
   frame: AnswerFrame,
+  index: number,
   end: AnswerEnd,
 ): readonly JsonObject[] {
-  const last = frame.kind === "chat"
-    ? { index: 0, delta: {}, finish_reason: end.finishReason }
-    : { index: 0, text: "", logprobs: null, finish_reason: end.finishReason };
   return [
-    { ...chunk(frame, last), timings: timingsOf(frame, end) },
+    {
+      ...finishChunk(frame, index, end.finishReason),
+      timings: timingsOf(frame, end),
+    },
     { ...chunk(frame, null), usage: usageOf(frame, end) },
   ];
 }
 
 /** An answer that is not streamed. */
 export function wholeAnswer(frame: AnswerFrame, end: AnswerEnd): JsonObject {
-  let text = "";
-  for (let token = 1; token <= end.outputTokens; token++) {
-    text += wordOf(frame.resumedTokens + token);
-  }
-  const choice: JsonObject = frame.kind === "chat"
-    ? {
-      index: 0,
-      message: { role: "assistant", content: text },
-      finish_reason: end.finishReason,
-    }
-    : { index: 0, text, logprobs: null, finish_reason: end.finishReason };
+  const choices = Array.from(
+    { length: frame.wishes.choices },
+    (_, index) => choiceOf(frame, index, end),
+  );
   return {
     id: frame.id,
     object: frame.kind === "chat" ? "chat.completion" : "text_completion",
     created: frame.created,
     model: frame.model,
-    choices: [choice],
+    choices,
     usage: usageOf(frame, end),
     timings: timingsOf(frame, end),
   };
+}
+
+function choiceOf(
+  frame: AnswerFrame,
+  index: number,
+  { outputTokens, finishReason }: AnswerEnd,
+): JsonObject {
+  const { resumedTokens, wishes: { topLogprobs } } = frame;
+  const words = wordsOf(resumedTokens, outputTokens, index);
+  const text = words.join("");
+  const finish = { finish_reason: finishReason };
+  if (frame.kind === "chat") {
+    const logprobs = topLogprobs === null
+      ? {}
+      : { logprobs: chatLogprobs(words, topLogprobs) };
+    const message = { role: "assistant", content: text };
+    return { index, message, ...logprobs, ...finish };
+  }
+  const logprobs = topLogprobs === null
+    ? null
+    : completionLogprobs(words, topLogprobs, 0);
+  return { index, text, logprobs, ...finish };
+}
+
+function wordsOf(after: number, count: number, choice: number): string[] {
+  return Array.from(
+    { length: count },
+    (_, at) => wordOf(after + at + 1, choice),
+  );
 }
 
 /** An error in the dialect's shape. */
@@ -89,8 +152,16 @@ export function errorAnswer(
   code: number,
   type: string,
   message: string,
+  param?: string,
 ): JsonObject {
-  return { error: { code, message, type } };
+  return {
+    error: {
+      code,
+      message,
+      type,
+      ...(param === undefined ? {} : { param }),
+    },
+  };
 }
 
 /** One server-sent event. */
@@ -111,7 +182,7 @@ function chunk(frame: AnswerFrame, choice: JsonObject | null): JsonObject {
 
 function usageOf(frame: AnswerFrame, end: AnswerEnd): JsonObject {
   const { promptTokens, cachedTokens, resumedTokens } = frame;
-  const outputTokens = resumedTokens + end.outputTokens;
+  const outputTokens = resumedTokens + end.outputTokens * frame.wishes.choices;
   return {
     prompt_tokens: promptTokens,
     completion_tokens: outputTokens,
@@ -125,16 +196,17 @@ function usageOf(frame: AnswerFrame, end: AnswerEnd): JsonObject {
 function timingsOf(frame: AnswerFrame, end: AnswerEnd): JsonObject {
   const { promptTokens, cachedTokens, resumedTokens } = frame;
   const evaluated = promptTokens - cachedTokens + resumedTokens;
+  const outputTokens = end.outputTokens * frame.wishes.choices;
   return {
     cache_n: cachedTokens,
     prompt_n: evaluated,
     prompt_ms: end.prefillMs,
     prompt_per_token_ms: ratio(end.prefillMs, evaluated),
     prompt_per_second: ratio(evaluated * 1_000, end.prefillMs),
-    predicted_n: end.outputTokens,
+    predicted_n: outputTokens,
     predicted_ms: end.decodeMs,
-    predicted_per_token_ms: ratio(end.decodeMs, end.outputTokens),
-    predicted_per_second: ratio(end.outputTokens * 1_000, end.decodeMs),
+    predicted_per_token_ms: ratio(end.decodeMs, outputTokens),
+    predicted_per_second: ratio(outputTokens * 1_000, end.decodeMs),
   };
 }
 

@@ -19,6 +19,7 @@ import { simulateEmbeddings } from "./simulated_embedding.ts";
 import { simulateRanking } from "./simulated_ranking.ts";
 import { jsonAnswer, type RunPlan, SimulatedRun } from "./simulated_run.ts";
 import { SimulatedRoom } from "./simulated_room.ts";
+import { type AnswerWishes, parseWishes } from "./simulated_wishes.ts";
 import type {
   SimulatedModel,
   SimulatedSettings,
@@ -32,6 +33,8 @@ const MOST_WAITING = 1_024;
 /** Farthest a noisy service time strays, in standard deviations. */
 const MOST_DEVIATIONS = 3;
 const LEAST_FACTOR = 0.05;
+
+const ONE_ANSWER: AnswerWishes = { choices: 1, topLogprobs: null };
 
 /** What a simulated engine is built from. */
 export interface SimulatedEngineOptions {
@@ -142,9 +145,14 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     }
     const given = await this.#givenAnswer(lane, attempt);
     signal.throwIfAborted();
-    const answer = given?.kind === "now"
+    const answer = given.kind === "now"
       ? () => this.#answerLater(given.answer, signal)
-      : this.#enter(lane, attempt, given?.plan ?? null, signal);
+      : this.#enter(
+        lane,
+        attempt,
+        given.kind === "planned" ? given.plan : given.wishes,
+        signal,
+      );
     return { kind: "accepted", queue: this.#queue(lane), answer };
   }
 
@@ -165,7 +173,9 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       // Equal names of simulated models mean equal answers.
       root: `simulated:${model.id}`,
       capabilities: lane.capabilities,
-      features: lane.capabilities.includes("completion") ? ["resume"] : [],
+      features: lane.capabilities.includes("completion")
+        ? ["logprobs", "n", "resume"]
+        : [],
       contextLength: model.contextLength,
       sizeBytes: null,
       state: this.#loadState(model, loadedMs),
@@ -209,14 +219,14 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     };
   }
 
-  /** What needs no sequence of tokens: faults, refusals of the engine, vectors and scores. */
+  /** What needs no sequence of tokens (faults, refusals of the engine, vectors and scores), or what is to be written. */
   async #givenAnswer(
     lane: Lane,
     attempt: Attempt,
   ): Promise<
     | { readonly kind: "now"; readonly answer: EngineAnswer }
     | { readonly kind: "planned"; readonly plan: RunPlan }
-    | null
+    | { readonly kind: "written"; readonly wishes: AnswerWishes }
   > {
     const { config, entropy } = this.#options;
     const { errorRate } = config.faults;
@@ -246,7 +256,13 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       );
       return { kind: "now", answer: jsonAnswer(400, json) };
     }
-    return null;
+    const wishes = parseWishes(body);
+    if ("param" in wishes) {
+      const { message, param } = wishes;
+      const json = errorAnswer(400, "invalid_request_error", message, param);
+      return { kind: "now", answer: jsonAnswer(400, json) };
+    }
+    return { kind: "written", wishes };
   }
 
   async #answerLater(
@@ -264,9 +280,11 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   #enter(
     lane: Lane,
     attempt: Attempt,
-    planned: RunPlan | null,
+    wanted: RunPlan | AnswerWishes,
     signal: AbortSignal,
   ): () => Promise<EngineAnswer> {
+    const planned = "kind" in wanted ? wanted : null;
+    const wishes = "kind" in wanted ? ONE_ANSWER : wanted;
     const { faults } = this.#options.config;
     const { model } = lane;
     const { request } = attempt;
@@ -279,20 +297,27 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     const prefillMs = (request.promptTokens - cached + resumed) /
       model.prefillTokensPerSecond * 1_000 * factor;
     const plan = planned ??
-      this.#planGeneration(attempt, resumed + outputTokens, cached);
+      this.#planGeneration(attempt, resumed + outputTokens, cached, wishes);
     const run = new SimulatedRun(plan, prefillMs, () => leave());
     let written = 0;
-    const ticket = lane.clock.add({
-      prefillMs: faults.stallMs + prefillMs,
-      outputTokens,
-      factor,
-      dieAfterTokens: faults.dieAfterTokens,
-      on: (event) => {
-        if (event.kind === "token") written = event.number;
-        run.hear(event);
-      },
-    });
-    const leave = () => ticket[Symbol.dispose]();
+    const tickets: Disposable[] = [];
+    const leave = () => {
+      // Last first: a slot must not fall free for one that leaves as well.
+      for (const ticket of tickets.toReversed()) ticket[Symbol.dispose]();
+    };
+    // Side by side where slots are free, else one behind the other.
+    for (let index = 0; index < wishes.choices; index++) {
+      tickets.push(lane.clock.add({
+        prefillMs: faults.stallMs + prefillMs,
+        outputTokens,
+        factor,
+        dieAfterTokens: faults.dieAfterTokens,
+        on: (event) => {
+          if (event.kind === "token" && index === 0) written = event.number;
+          run.hear(event, index);
+        },
+      }));
+    }
     const onAbort = () => {
       leave();
       run.fail(signal.reason);
@@ -302,6 +327,8 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     this.#room?.settle(this.#options.clock.monotonic());
     run.over.then(() => {
       this.#runs.delete(run);
+      // Where one answer died the others have nobody to write for.
+      leave();
       this.#room?.settle(this.#options.clock.monotonic());
       if (planned === null && written > 0) {
         lane.prompts.keep(request, textUpTo(resumed + written));
@@ -315,6 +342,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
     attempt: Attempt,
     outputTokens: number,
     cachedTokens: number,
+    wishes: AnswerWishes,
   ): RunPlan {
     const { clock, entropy } = this.#options;
     const { capability, maxOutputTokens, promptTokens, stream } =
@@ -334,6 +362,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         promptTokens,
         cachedTokens,
         resumedTokens: attempt.resume?.tokens ?? 0,
+        wishes,
       },
     };
   }

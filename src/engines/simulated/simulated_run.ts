@@ -4,6 +4,7 @@ import {
   type AnswerFrame,
   closingChunks,
   eventBytes,
+  finishChunk,
   openingChunk,
   tokenChunk,
   wholeAnswer,
@@ -21,16 +22,19 @@ export type RunPlan =
   /** An answer that is known beforehand and only takes its time. */
   | { readonly kind: "given"; readonly answer: JsonObject };
 
-/** One simulated answer on its way: hears what its sequence does and writes it out. */
+/** A request's simulated answers on their way: hears what their sequences do and writes it out. */
 export class SimulatedRun {
   readonly #plan: RunPlan;
   readonly #prefillMs: number;
   readonly #head = Promise.withResolvers<EngineAnswer>();
   readonly #over = Promise.withResolvers<void>();
   readonly #leave: () => void;
-  #prefilledMs = 0;
+  #prefilledMs: number | null = null;
   #firstTokenMs: number | null = null;
+  /** Tokens of an answer; all are equally long. */
   #tokens = 0;
+  #ended = 0;
+  #opened = false;
   #sink: ReadableStreamDefaultController<Uint8Array> | null = null;
 
   /**
@@ -56,22 +60,27 @@ export class SimulatedRun {
     return this.#over.promise;
   }
 
-  /** Take what the lane says. */
-  hear(event: LaneEvent): void {
+  /**
+   * Take what the lane says.
+   *
+   * @param index Of which answer.
+   */
+  hear(event: LaneEvent, index: number): void {
+    const plan = this.#plan;
     switch (event.kind) {
       case "prefilled":
-        this.#prefilledMs = event.atMs;
-        this.#open();
+        this.#prefilledMs ??= event.atMs;
+        this.#open(index);
         return;
       case "token":
-        this.#tokens = event.number;
+        this.#tokens = Math.max(this.#tokens, event.number);
         this.#firstTokenMs ??= event.atMs;
-        if (this.#plan.kind === "generation" && this.#sink !== null) {
-          this.#write(tokenChunk(this.#plan.frame, event.number));
+        if (plan.kind === "generation" && this.#sink !== null) {
+          this.#write(tokenChunk(plan.frame, index, event.number));
         }
         return;
       case "finished":
-        this.#finish(event.atMs);
+        this.#finish(event.atMs, index);
         return;
       case "died":
         this.fail(
@@ -95,8 +104,15 @@ export class SimulatedRun {
     this.#over.resolve();
   }
 
-  #open(): void {
+  #open(index: number): void {
     if (this.#plan.kind !== "generation" || !this.#plan.stream) return;
+    if (!this.#opened) this.#openStream();
+    const opening = openingChunk(this.#plan.frame, index);
+    if (opening !== null) this.#write(opening);
+  }
+
+  #openStream(): void {
+    this.#opened = true;
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#sink = controller;
@@ -113,12 +129,17 @@ export class SimulatedRun {
       retryAfter: null,
       body,
     });
-    const opening = openingChunk(this.#plan.frame);
-    if (opening !== null) this.#write(opening);
   }
 
-  #finish(atMs: number): void {
+  #finish(atMs: number, index: number): void {
     const plan = this.#plan;
+    if (
+      plan.kind === "generation" && ++this.#ended < plan.frame.wishes.choices
+    ) {
+      if (!plan.stream) return;
+      this.#write(finishChunk(plan.frame, index, plan.finishReason));
+      return;
+    }
     if (plan.kind === "given") {
       this.#head.resolve(jsonAnswer(200, plan.answer));
     } else {
@@ -127,17 +148,19 @@ export class SimulatedRun {
       const end: AnswerEnd = {
         outputTokens: this.#tokens,
         finishReason: plan.finishReason,
-        prefillMs: this.#prefillMs + firstMs - this.#prefilledMs,
+        prefillMs: this.#prefillMs + firstMs - (this.#prefilledMs ?? firstMs),
         decodeMs: atMs - firstMs,
       };
-      if (plan.stream) this.#close(plan.frame, end);
+      if (plan.stream) this.#close(plan.frame, index, end);
       else this.#head.resolve(jsonAnswer(200, wholeAnswer(plan.frame, end)));
     }
     this.#over.resolve();
   }
 
-  #close(frame: AnswerFrame, end: AnswerEnd): void {
-    for (const closing of closingChunks(frame, end)) this.#write(closing);
+  #close(frame: AnswerFrame, index: number, end: AnswerEnd): void {
+    for (const closing of closingChunks(frame, index, end)) {
+      this.#write(closing);
+    }
     this.#sink?.enqueue(eventBytes("[DONE]"));
     this.#sink?.close();
     this.#sink = null;

@@ -1,43 +1,37 @@
 import type { JsonObject } from "../../../domain/mod.ts";
 import { describeTools } from "./call_form.ts";
+import { CollectedChoice } from "./chat_choice.ts";
+import {
+  ChoiceReader,
+  type FinishReason,
+  type Pieces,
+  readPieces,
+} from "./chat_pieces.ts";
 import {
   type ChatRequest,
   parseChatRequest,
   parseDelivery,
-  type ToolWish,
 } from "./chat_request.ts";
 import { buildConstraint } from "./constraint.ts";
-import type { Job, StopReason } from "./generate.ts";
+import type { Job } from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
 import { chatLogprobs } from "./logprobs.ts";
 import { tokenizePrompt } from "./prompt.ts";
+import { ChoiceTimings } from "./choice_timings.ts";
+import { parseChoices } from "./choices.ts";
+import { type ChatHost, startAnswers } from "./running_answer.ts";
 import {
-  type ChatHost,
-  type RunningAnswer,
-  startAnswer,
-  stepsOf,
-} from "./running_answer.ts";
-import { parseResumed, resumeJob, wholeUsage } from "./resume.ts";
+  parseResumed,
+  refuseResumedChoices,
+  resumeJob,
+  wholeUsage,
+} from "./resume.ts";
 import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
 import { type Timings, type Usage, usageOf } from "./timings.ts";
 import type { ChosenToken } from "./token_chances.ts";
-import { type CallPart, CallReader } from "./tool_calls.ts";
-
-/** OpenAI's reasons for the end of a chat answer. */
-type FinishReason = StopReason | "tool_calls";
-
-type Piece =
-  | (CallPart & {
-    /** Tokens that were written since the last piece that has some. */
-    readonly tokens?: readonly ChosenToken[];
-  })
-  | {
-    readonly kind: "finish";
-    readonly reason: FinishReason;
-    readonly timings: Timings;
-  };
+import type { CallPart } from "./tool_calls.ts";
 
 /**
  * Answer a chat request, streamed or not.
@@ -56,7 +50,9 @@ export async function answerChat(
   const delivery = parseDelivery(body);
   const request = parseChatRequest(body);
   const { chat } = host;
+  const count = parseChoices(body);
   const resumed = parseResumed(body);
+  refuseResumedChoices(resumed, count);
   const whole: Job = {
     prompt: tokenizePrompt(chat.model, renderPrompt(chat, request)),
     sampling: parseSampling(body, host.entropy),
@@ -67,12 +63,11 @@ export async function answerChat(
     showSpecial: request.tools !== null,
   };
   const { job, textTokens } = resumeJob(chat.model, whole, resumed);
-  const answer = await startAnswer(host, job, abort.signal);
+  const answer = await startAnswers(host, job, count, abort.signal);
   const pieces = readPieces(
-    host,
     answer,
-    request.tools,
-    job.sampling.topLogprobs !== null,
+    new ChoiceTimings(count, host.clock),
+    () => new ChoiceReader(chat, request.tools, job.sampling.topLogprobs),
   );
   const head = {
     id: `chatcmpl-${host.entropy.uuid().replaceAll("-", "")}`,
@@ -113,40 +108,6 @@ export function renderPrompt(chat: ChatModel, request: ChatRequest): string {
   });
 }
 
-async function* readPieces(
-  host: ChatHost,
-  answer: RunningAnswer,
-  tools: ToolWish | null,
-  wantsTokens: boolean,
-): AsyncGenerator<Piece, void, void> {
-  const reader = tools === null ? null : new CallReader(
-    host.chat.callForm,
-    tools.tools.map((tool) => tool.name),
-  );
-  const tokens: ChosenToken[] | null = wantsTokens ? [] : null;
-  /** Content carries its tokens; those of calls are nobody's. */
-  const withTokens = (part: CallPart): Piece =>
-    tokens === null || part.kind !== "content"
-      ? part
-      : { ...part, tokens: tokens.splice(0) };
-  for await (const step of stepsOf(answer)) {
-    if (step.kind === "text") {
-      tokens?.push(...step.tokens ?? []);
-      const parts: readonly CallPart[] = reader?.push(step.text) ??
-        (step.text === "" ? [] : [{ kind: "content", text: step.text }]);
-      yield* parts.map(withTokens);
-      continue;
-    }
-    yield* (reader?.flush() ?? []).map(withTokens);
-    const called = reader?.calling === true && step.reason === "stop";
-    yield {
-      kind: "finish",
-      reason: called ? "tool_calls" : step.reason,
-      timings: step.timings,
-    };
-  }
-}
-
 /** A piece of a message, the way OpenAI streams it. */
 function deltaOf(part: CallPart, newId: () => string): JsonObject | null {
   switch (part.kind) {
@@ -176,7 +137,7 @@ function deltaOf(part: CallPart, newId: () => string): JsonObject | null {
 
 async function* streamPieces(
   head: JsonObject,
-  pieces: AsyncGenerator<Piece, void, void>,
+  pieces: Pieces,
   newId: () => string,
   wanted: {
     readonly include: boolean;
@@ -185,27 +146,40 @@ async function* streamPieces(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   const base = { ...head, object: "chat.completion.chunk" };
   const chunk = (
+    index: number,
     delta: JsonObject,
     reason: FinishReason | null,
     tokens?: readonly ChosenToken[],
   ) => ({
     ...base,
     choices: [{
-      index: 0,
+      index,
       delta,
       logprobs: chatLogprobs(tokens),
       finish_reason: reason,
     }],
   });
-  yield encodeEvent(chunk({ role: "assistant", content: null }, null));
-  for await (const piece of pieces) {
+  const opened = new Set<number>();
+  for await (const { choice, step: piece } of pieces) {
+    if (!opened.has(choice)) {
+      opened.add(choice);
+      const opening = { role: "assistant", content: null };
+      yield encodeEvent(chunk(choice, opening, null));
+    }
     if (piece.kind !== "finish") {
       const delta = deltaOf(piece, newId);
-      if (delta !== null) yield encodeEvent(chunk(delta, null, piece.tokens));
+      if (delta !== null) {
+        yield encodeEvent(chunk(choice, delta, null, piece.tokens));
+      }
       continue;
     }
     const { reason, timings } = piece;
-    yield encodeEvent({ ...chunk({}, reason), timings });
+    const last = chunk(choice, {}, reason);
+    if (timings === null) {
+      yield encodeEvent(last);
+      continue;
+    }
+    yield encodeEvent({ ...last, timings });
     if (wanted.include) {
       const usage = wanted.of(timings);
       yield encodeEvent({ ...base, choices: [], usage, timings });
@@ -216,62 +190,22 @@ async function* streamPieces(
 
 async function collect(
   head: JsonObject,
-  pieces: AsyncGenerator<Piece, void, void>,
+  pieces: Pieces,
   newId: () => string,
 ): Promise<JsonObject> {
-  const calls: { id: string; name: string; arguments: string }[] = [];
-  let content = "";
-  let tokens: ChosenToken[] | undefined;
-  for await (const piece of pieces) {
-    switch (piece.kind) {
-      case "content":
-        content += piece.text;
-        if (piece.tokens !== undefined) (tokens ??= []).push(...piece.tokens);
-        break;
-      case "begin":
-        calls.push({ id: newId(), name: piece.name, arguments: "" });
-        break;
-      case "arguments": {
-        const call = calls[piece.index];
-        if (call !== undefined) call.arguments += piece.text;
-        break;
-      }
-      case "end":
-        break;
-      case "finish":
-        return {
-          ...head,
-          object: "chat.completion",
-          choices: [{
-            index: 0,
-            message: messageOf(content, calls),
-            logprobs: chatLogprobs(tokens),
-            finish_reason: piece.reason,
-          }],
-          usage: usageOf(piece.timings),
-          timings: piece.timings,
-        };
-      default: {
-        const never: never = piece;
-        return never;
-      }
-    }
+  const all: CollectedChoice[] = [];
+  for await (const { choice, step: piece } of pieces) {
+    const one = all[choice] ??= new CollectedChoice(newId);
+    one.add(piece);
+    if (piece.kind !== "finish" || piece.timings === null) continue;
+    const { timings } = piece;
+    return {
+      ...head,
+      object: "chat.completion",
+      choices: all.map((one, index) => one.asChoice(index)),
+      usage: usageOf(timings),
+      timings,
+    };
   }
   throw new Error("The answer has no end");
-}
-
-function messageOf(
-  content: string,
-  calls: readonly { id: string; name: string; arguments: string }[],
-): JsonObject {
-  if (calls.length === 0) return { role: "assistant", content };
-  return {
-    role: "assistant",
-    content: content === "" ? null : content,
-    tool_calls: calls.map((call) => ({
-      id: call.id,
-      type: "function",
-      function: { name: call.name, arguments: call.arguments },
-    })),
-  };
 }

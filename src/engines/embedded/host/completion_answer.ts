@@ -3,18 +3,21 @@ import type { JsonObject } from "../../../domain/mod.ts";
 import { parseDelivery, parseFormat } from "./chat_request.ts";
 import { buildConstraint } from "./constraint.ts";
 import { checkFields } from "./field_check.ts";
-import type { Job, StopReason } from "./generate.ts";
+import type { Job, StopReason, Written } from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
 import { completionLogprobs } from "./logprobs.ts";
 import { checkTokens, tokenizePrompt } from "./prompt.ts";
 import { invalidField } from "./request_error.ts";
+import { type RunningChoices, stepsOf } from "./choice_lanes.ts";
+import { ChoiceTimings } from "./choice_timings.ts";
+import { parseChoices } from "./choices.ts";
+import { type ChatHost, startAnswers } from "./running_answer.ts";
 import {
-  type ChatHost,
-  type RunningAnswer,
-  startAnswer,
-  stepsOf,
-} from "./running_answer.ts";
-import { parseResumed, resumeJob, wholeUsage } from "./resume.ts";
+  parseResumed,
+  refuseResumedChoices,
+  resumeJob,
+  wholeUsage,
+} from "./resume.ts";
 import { parseSampling } from "./sampling.ts";
 import { encodeDone, encodeEvent, eventStream } from "./sse.ts";
 import { streamErrors } from "./stream_errors.ts";
@@ -49,7 +52,9 @@ export async function answerCompletion(
 ): Promise<Response> {
   const delivery = parseDelivery(body);
   const { chat } = host;
+  const count = parseChoices(body);
   const resumed = parseResumed(body);
+  refuseResumedChoices(resumed, count);
   const whole: Job = {
     prompt: readPrompt(chat, body),
     sampling: parseSampling(body, host.entropy),
@@ -57,16 +62,19 @@ export async function answerCompletion(
     showSpecial: false,
   };
   const { job, textTokens } = resumeJob(chat.model, whole, resumed);
-  const answer = await startAnswer(host, job, abort.signal);
+  const answer = await startAnswers(host, job, count, abort.signal);
+  const times = new ChoiceTimings(count, host.clock);
   const head = {
     id: `cmpl-${host.entropy.uuid().replaceAll("-", "")}`,
     object: "text_completion",
     created: Math.floor(host.clock.now() / 1000),
     model: delivery.model ?? chat.name,
   };
-  if (!delivery.stream) return Response.json(await collect(head, answer));
+  if (!delivery.stream) {
+    return Response.json(await collect(head, answer, times));
+  }
   const events = streamErrors(
-    streamSteps(head, answer, {
+    streamSteps(head, answer, times, {
       include: delivery.includeUsage,
       of: (timings) => wholeUsage(timings, resumed, textTokens),
     }),
@@ -112,34 +120,44 @@ function onlyPrompt(
   return prompt.filter((id) => typeof id === "number");
 }
 
-function choice(
+function choiceOf(
+  index: number,
   text: string,
   reason: StopReason | null,
   logprobs: JsonObject | null = null,
 ): JsonObject {
-  return { index: 0, text, logprobs, finish_reason: reason };
+  return { index, text, logprobs, finish_reason: reason };
 }
 
 async function* streamSteps(
   head: JsonObject,
-  answer: RunningAnswer,
+  answer: RunningChoices<Written>,
+  times: ChoiceTimings,
   wanted: {
     readonly include: boolean;
     of(timings: Timings): Usage;
   },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-  let written = 0;
-  for await (const step of stepsOf(answer)) {
+  const written = new Map<number, number>();
+  for await (const { choice, step } of stepsOf(answer)) {
+    times.began();
     if (step.kind === "text") {
       const { text, tokens } = step;
       if (text === "" && (tokens ?? []).length === 0) continue;
-      const logprobs = completionLogprobs(tokens, written);
-      written += text.length;
-      yield encodeEvent({ ...head, choices: [choice(text, null, logprobs)] });
+      const from = written.get(choice) ?? 0;
+      const logprobs = completionLogprobs(tokens, from);
+      written.set(choice, from + text.length);
+      const choices = [choiceOf(choice, text, null, logprobs)];
+      yield encodeEvent({ ...head, choices });
       continue;
     }
-    const { reason, timings } = step;
-    yield encodeEvent({ ...head, choices: [choice("", reason)], timings });
+    const choices = [choiceOf(choice, "", step.reason)];
+    const timings = times.ended(choice, step.timings);
+    if (timings === null) {
+      yield encodeEvent({ ...head, choices });
+      continue;
+    }
+    yield encodeEvent({ ...head, choices, timings });
     if (wanted.include) {
       const usage = wanted.of(timings);
       yield encodeEvent({ ...head, choices: [], usage, timings });
@@ -148,24 +166,36 @@ async function* streamSteps(
   }
 }
 
+interface Collected {
+  text: string;
+  tokens: ChosenToken[] | undefined;
+  reason: StopReason | null;
+}
+
 async function collect(
   head: JsonObject,
-  answer: RunningAnswer,
+  answer: RunningChoices<Written>,
+  times: ChoiceTimings,
 ): Promise<JsonObject> {
-  let text = "";
-  let tokens: ChosenToken[] | undefined;
-  for await (const step of stepsOf(answer)) {
+  const all: Collected[] = [];
+  for await (const { choice, step } of stepsOf(answer)) {
+    times.began();
+    const one = all[choice] ??= { text: "", tokens: undefined, reason: null };
     if (step.kind === "text") {
-      text += step.text;
-      if (step.tokens !== undefined) (tokens ??= []).push(...step.tokens);
+      one.text += step.text;
+      if (step.tokens !== undefined) (one.tokens ??= []).push(...step.tokens);
       continue;
     }
-    const logprobs = completionLogprobs(tokens, 0);
+    one.reason = step.reason;
+    const timings = times.ended(choice, step.timings);
+    if (timings === null) continue;
     return {
       ...head,
-      choices: [choice(text, step.reason, logprobs)],
-      usage: usageOf(step.timings),
-      timings: step.timings,
+      choices: all.map(({ text, tokens, reason }, index) =>
+        choiceOf(index, text, reason, completionLogprobs(tokens, 0))
+      ),
+      usage: usageOf(timings),
+      timings,
     };
   }
   throw new Error("The answer has no end");

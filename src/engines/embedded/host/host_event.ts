@@ -1,3 +1,5 @@
+import type { CardReport } from "../../card_report.ts";
+
 /** What the engine's process tells its parent, one JSON object a line on stdout. */
 export type HostEvent =
   /** The socket serves; the model is not loaded yet. */
@@ -10,6 +12,8 @@ export type HostEvent =
     /** Tokens that prompt and answer of one slot may have together. */
     readonly contextLength: number;
     readonly slots: number;
+    /** The cards the model computes on; null for none but the processor, absent where that is not known. */
+    readonly card?: CardReport | null;
   }
   /** The model can not be loaded; the process ends with `EXIT_LOAD_FAILED`. */
   | { readonly event: "failed"; readonly reason: string };

@@ -9,6 +9,7 @@ import type {
 } from "node-llama-cpp";
 import { findCallForm, type FoundForm } from "./call_form.ts";
 import { ChatTemplate } from "./chat_template.ts";
+import type { CardReport } from "../../card_report.ts";
 import { resolvePacks } from "../../packs/resolve_packs.ts";
 import type { HostOptions } from "./options.ts";
 
@@ -24,6 +25,8 @@ interface Loaded {
   readonly vocabularySize: number;
   /** Most tokens that are evaluated at once. */
   readonly batchSize: number;
+  /** The cards it computes on, as things stand with its context made; null for none but the processor. */
+  readonly card: CardReport | null;
 }
 
 /** A model that writes. */
@@ -165,6 +168,14 @@ async function load(
   });
   const model = await llama.loadModel({
     modelPath: options.modelPath,
+    // As many layers as fit beside what they keep of all the contexts.
+    gpuLayers: {
+      fitContext: {
+        contextSize: options.contextPerSlot *
+          (options.mode === "chat" ? options.slots : 1),
+        embeddingContext: options.mode !== "chat",
+      },
+    },
     onLoadProgress: (part) => listener.progress(part),
   });
   if (llama.gpu !== false) {
@@ -199,6 +210,7 @@ async function load(
       mode: "embedding",
       context,
       batchSize: contextLength,
+      card: await reportCard(llama, model),
     };
   }
   if (options.mode === "rerank") {
@@ -207,7 +219,13 @@ async function load(
       batchSize: contextLength,
       threads: options.threads,
     });
-    return { ...loaded, mode: "rerank", context, batchSize: contextLength };
+    return {
+      ...loaded,
+      mode: "rerank",
+      context,
+      batchSize: contextLength,
+      card: await reportCard(llama, model),
+    };
   }
   const batchSize = Math.min(BATCH_SIZE, contextLength);
   const context = await model.createContext({
@@ -228,6 +246,7 @@ async function load(
     ...loaded,
     mode: "chat",
     batchSize,
+    card: await reportCard(llama, model),
     sequences: Array.from(
       { length: options.slots },
       () => context.getSequence(),
@@ -238,6 +257,25 @@ async function load(
       endings,
     ),
     endTokens: findEndTokensOnce(model),
+  };
+}
+
+async function reportCard(
+  llama: Llama,
+  { gpuLayers }: LlamaModel,
+): Promise<CardReport | null> {
+  if (llama.gpu === false) return null;
+  const [{ free, total, unifiedSize }, { gpuVram }] = await Promise.all([
+    llama.getVramState(),
+    llama.getLlamaMemoryUsage(),
+  ]);
+  return {
+    gpu: llama.gpu,
+    layers: gpuLayers,
+    usedBytes: gpuVram,
+    totalBytes: total,
+    freeBytes: free,
+    isShared: unifiedSize > 0,
   };
 }
 

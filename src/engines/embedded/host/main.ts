@@ -105,6 +105,7 @@ async function serve(
     loadTimeMs: Math.round(clock.monotonic() - startedAt),
     contextLength: model.contextLength,
     slots: state.state === "chat" ? state.host.pool.slots.length : 1,
+    card: model.card,
   });
   const closed = Promise.withResolvers<never>();
   server.once("error", closed.reject);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../../domain/mod.ts";
 import { checkFields } from "./field_check.ts";
 import type { Job } from "./generate.ts";
+import { invalidField } from "./request_error.ts";
 import { type Timings, type Usage, usageOf } from "./timings.ts";
 
 /** What another engine wrote of the answer before. */
@@ -28,6 +29,24 @@ const fields = z.object({
  */
 export function parseResumed(body: JsonObject): Resumed | null {
   return checkFields(fields, body).covey_resume ?? null;
+}
+
+/**
+ * Going on with an answer has meaning for a single one.
+ *
+ * @param resumed What is there of the answer, or null for nothing.
+ * @param count How many answers are wanted.
+ * @throws {RequestError} When both are said.
+ */
+export function refuseResumedChoices(
+  resumed: Resumed | null,
+  count: number,
+): void {
+  if (resumed === null || count === 1) return;
+  throw invalidField(
+    "n",
+    `An answer can be gone on with alone: "n" must be 1 beside "covey_resume", not ${count}`,
+  );
 }
 
 /** A job that goes on with an answer, and the tokens that its text so far takes. */

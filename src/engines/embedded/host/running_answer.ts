@@ -10,7 +10,9 @@ import {
   type Written,
 } from "./generate.ts";
 import type { ChatModel } from "./load_model.ts";
-import type { SlotLease, SlotPool } from "./slot_pool.ts";
+import { samplingOf } from "./choices.ts";
+import { type RunningChoices, startChoices } from "./choice_lanes.ts";
+import type { Slot, SlotPool } from "./slot_pool.ts";
 
 /** What answers of a chat model are made with. */
 export interface ChatHost {
@@ -22,47 +24,43 @@ export interface ChatHost {
   readonly entropy: Entropy;
 }
 
-/** An answer of which the first step is there. */
-export interface RunningAnswer {
-  readonly first: Written;
-  /** What follows; returning it frees the slot. */
-  readonly rest: AsyncGenerator<Written, void, void>;
-}
-
 /**
  * Wait for a slot and for the first token on it.
  *
  * @param host The model and its slots.
  * @param job What to write.
+ * @param count How many answers, each with a seed of its own.
  * @param signal Aborting it leaves the queue or stops the work.
  * @throws {RequestError} When the job does not fit the model, or the queue is full.
  */
-export async function startAnswer(
+export async function startAnswers(
   host: ChatHost,
   job: Job,
+  count: number,
   signal: AbortSignal,
-): Promise<RunningAnswer> {
+): Promise<RunningChoices<Written>> {
+  // What is wrong with a job is told before it waits.
   const prepared = await prepareJob(host.chat, job);
-  const lease = await host.pool.acquire(
-    (sequence) => sharedPrefix(sequence, job.prompt),
-    signal,
-  );
-  const rest = runLeased(host, lease, prepared, signal);
-  const first = await rest.next();
-  if (first.done) throw new Error("The answer ended before it began");
-  // A client that leaves before anything reads the rest must free the slot too.
-  signal.addEventListener("abort", () => void rest.return(), { once: true });
-  return { first: first.value, rest };
+  return await startChoices({
+    pool: host.pool,
+    count,
+    shared: (sequence) => sharedPrefix(sequence, job.prompt),
+    async *write(choice, slot, signal) {
+      const own = choice === 0 ? prepared : await prepareJob(host.chat, {
+        ...job,
+        sampling: samplingOf(job.sampling, choice),
+      });
+      yield* writeOn(host, slot, own, signal);
+    },
+  }, signal);
 }
 
-async function* runLeased(
+async function* writeOn(
   host: ChatHost,
-  lease: SlotLease<LlamaContextSequence>,
+  { id, sequence }: Slot<LlamaContextSequence>,
   job: PreparedJob,
   signal: AbortSignal,
 ): AsyncGenerator<Written, void, void> {
-  using held = lease;
-  const { id, sequence } = held.slot;
   const progress = {
     promptTokens: job.prompt.length,
     cachedTokens: 0,
@@ -77,17 +75,5 @@ async function* runLeased(
     throw problem;
   } finally {
     host.progress.delete(id);
-  }
-}
-
-/** All steps of an answer, the first one included. */
-export async function* stepsOf(
-  answer: RunningAnswer,
-): AsyncGenerator<Written, void, void> {
-  try {
-    yield answer.first;
-    yield* answer.rest;
-  } finally {
-    await answer.rest.return();
   }
 }

@@ -37,8 +37,8 @@ export interface Sampling {
 const BAN_AT = -100;
 const MAX_STOPS = 32;
 const MAX_BIASES = 4096;
-/** llama.cpp reads 2^32 − 1 as "draw one". */
-const SEEDS = 2 ** 32 - 1;
+/** Seeds there are: llama.cpp reads 2^32 − 1 as "draw one". */
+export const SEEDS = 2 ** 32 - 1;
 /** llama-server's default. */
 const REPEAT_LAST_TOKENS = 64;
 
@@ -69,11 +69,6 @@ const fields = z.object({
   ]).nullish(),
 });
 
-/** Fields whose other values ask for what this engine does not do. */
-const refused = z.object({
-  n: z.int().nullish(),
-  best_of: z.int().nullish(),
-});
 const MOST_LOGPROBS = 20;
 /** A switch beside a number with chats, the number itself with completions. */
 const logprobFields = z.object({
@@ -90,7 +85,6 @@ const logprobFields = z.object({
  * @throws {RequestError} Naming the field that is wrong or not supported.
  */
 export function parseSampling(body: JsonObject, entropy: Entropy): Sampling {
-  refuseUnsupported(body);
   const read = checkFields(fields, body);
   const bound = read.max_completion_tokens ?? read.max_tokens ??
     read.n_predict ?? -1;
@@ -136,19 +130,6 @@ function readLogprobs(body: JsonObject): number | null {
     "top_logprobs",
     'The field "top_logprobs" needs "logprobs": true',
   );
-}
-
-function refuseUnsupported(body: JsonObject): void {
-  const read = checkFields(refused, body);
-  for (const key of ["n", "best_of"] as const) {
-    const count = read[key] ?? 1;
-    if (count !== 1) {
-      throw invalidField(
-        key,
-        `This engine gives one answer a request: "${key}" must be 1, not ${count}`,
-      );
-    }
-  }
 }
 
 type BiasField =

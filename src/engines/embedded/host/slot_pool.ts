@@ -117,6 +117,18 @@ export class SlotPool<Sequence> {
     });
   }
 
+  /**
+   * Take a slot that nobody uses or waits for.
+   *
+   * @param shared Tells how much of the prompt a slot has evaluated already.
+   * @returns The lease, or null when all are busy.
+   */
+  takeFree(
+    shared: (sequence: Sequence) => number,
+  ): SlotLease<Sequence> | null {
+    return this.#busy.size < this.#slots.length ? this.#take(shared) : null;
+  }
+
   #take(shared: (sequence: Sequence) => number): SlotLease<Sequence> {
     const facts = this.#slots
       .filter((slot) => !this.#busy.has(slot.id))
