@@ -17,6 +17,7 @@ import {
 } from "./domain/mod.ts";
 import type { EmbeddedEngine } from "./engines/embedded/embedded_engine.ts";
 import { findGpuAdvice } from "./gpu_advice.ts";
+import { createConversions } from "./models/convert/conversions.ts";
 import { createModelStore } from "./models/model_store.ts";
 import { createImports } from "./models/import/imports.ts";
 import { usualPlaces } from "./models/import/usual_places.ts";
@@ -112,6 +113,20 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   });
   computing.engine = engines.embedded;
 
+  const conversions = stack.use(
+    createConversions({
+      files,
+      clock,
+      entropy,
+      log: log.child("convert"),
+      store,
+      modelsDir: config.modelsDir,
+      isBusy,
+      freeDiskBytes: () => sensors.reading().diskFreeBytes,
+      totalDiskBytes: () => sensors.reading().diskTotalBytes,
+    }),
+  );
+
   // The router asks for peers at every placement; there are none until the
   // cluster, which needs the router for its peers' work, is made below.
   const joined: { slot: ClusterSlot | null } = { slot: null };
@@ -167,6 +182,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           manifest: (model) => store.manifest(model),
           readChunk: (...place) => store.readChunk(...place),
           noteOrigins: (...noted) => store.noteOrigins(...noted),
+          remake: (derivation) => conversions.remake(derivation),
         },
         packs: packs.shelf,
         toolEnv: options.toolEnv ?? {},
@@ -230,6 +246,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       store.invalid().find(({ name }) => name === model)?.reason ?? null,
     access: config,
     models: store,
+    conversions,
     packs: packs.care,
     pulls,
     imports: createImports({

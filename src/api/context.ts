@@ -4,6 +4,7 @@ import type {
   MemberView,
   Metrics,
   ModelCare,
+  ModelConversions,
   ModelImports,
   ModelInventory,
   ModelPulls,
@@ -46,6 +47,8 @@ export interface ApiOptions {
   readonly models?: ModelInventory & ModelCare;
   /** Takes models over from other programs; absent where none can be. */
   readonly imports?: ModelImports;
+  /** Makes smaller models of those that lie here; absent where none can be. */
+  readonly conversions?: ModelConversions;
   /** Models that are being fetched; absent where none can be. */
   readonly pulls?: ModelPulls;
   /** Engine packs, had of members; absent where none are kept. */

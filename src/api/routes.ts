@@ -1,6 +1,7 @@
 import { Fault } from "../domain/mod.ts";
 import { createClusterRoutes } from "./cluster_routes.ts";
 import type { ApiOptions, Handler } from "./context.ts";
+import { createConversionRoutes } from "./conversion_routes.ts";
 import { createDialectRoutes } from "./dialect_routes.ts";
 import type { Dialect } from "./errors.ts";
 import { createFleetRoutes } from "./fleet/fleet_routes.ts";
@@ -101,6 +102,7 @@ export function createRoutes(
     ...createKeyRoutes(options),
     ...createMemoryRoutes(options),
     ...createModelRoutes(options),
+    ...createConversionRoutes(options),
     ...createPackRoutes(options),
     ...createPullRoutes(options),
     ...createImportRoutes(options),

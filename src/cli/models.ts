@@ -8,14 +8,22 @@ import { formatTable } from "./table.ts";
 export const modelsCommand: Command = {
   name: "models",
   summary: "List the models that the pool serves",
-  usage: "[verify [MODEL]] [--json]",
+  usage: "[verify [MODEL] | convert MODEL --to q8_0 [--as NAME]] [--json]",
   help: () =>
-    "`verify` reads models of this node again and compares them with their manifests;\nit fails where one differs.",
+    [
+      "`verify` reads models of this node again and compares them with their manifests;",
+      "it fails where one differs. `convert` makes a model with F32, F16 or BF16 weights",
+      "into one of about half the size (Q8_0), beside the original, which stays.",
+    ].join("\n"),
   async run(args, context) {
     const [word, ...rest] = args;
     if (word === "verify") {
       const { verifyModels } = await import("./verify_models.ts");
       return verifyModels(rest, context);
+    }
+    if (word === "convert") {
+      const { convertModel } = await import("./convert_model.ts");
+      return convertModel(rest, context);
     }
     return askNode({
       usage: "models [--json]",

@@ -9,7 +9,7 @@ import type { Progress } from "./progress.ts";
 export function progressOfPull(view: JsonObject): Progress {
   const { bytesPerSecond, doneBytes, from, remainingMs, stage, totalBytes } =
     view;
-  const isCounted = /^(?:copying|downloading|paused|waiting)$/.test(
+  const isCounted = /^(?:converting|copying|downloading|paused|waiting)$/.test(
     String(stage),
   );
   const numberOf = (value: JsonValue | undefined) =>

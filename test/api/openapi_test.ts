@@ -15,6 +15,7 @@ const { api } = apiUnderTest({
     nowMs: () => 5,
     dataDir: "/data",
   }),
+  conversions: THERE,
   imports: THERE,
   models: THERE,
   packs: THERE,

@@ -48,6 +48,34 @@ Deno.test("models verify names what is damaged and fails by it", async () => {
   assert.equal((await run(["models", "verify", "a", "b"], replies)).code, 2);
 });
 
+Deno.test("models convert says what was made, and wants a model and a form", async () => {
+  const made = {
+    model: "m-Q8_0",
+    sizeBytes: 53e6,
+    originalBytes: 100e6,
+    tookMs: 1234,
+  };
+  const replies = { "POST /covey/models/convert": answered(made) };
+  const words = ["models", "convert", "m", "--to", "q8_0"];
+  const one = await run(words, replies);
+  assert.deepEqual([one.code, one.out], [0, [
+    "Made m-Q8_0: 53 MB instead of 100 MB, in 1.2 s",
+  ]]);
+  assert.deepEqual(one.sent[0]?.body, { model: "m", to: "q8_0" });
+  const named = await run([...words, "--as", "n", "--json"], replies);
+  assert.deepEqual(named.out, [JSON.stringify(made)]);
+  assert.deepEqual(named.sent[0]?.body, { model: "m", to: "q8_0", as: "n" });
+  for (
+    const wrong of [
+      ["models", "convert"],
+      ["models", "convert", "m"],
+      ["models", "convert", "m", "--to"],
+      [...words, "more"],
+      [...words, "--fast"],
+    ]
+  ) assert.equal((await run(wrong, replies)).code, 2, wrong.join(" "));
+});
+
 Deno.test("models verify names partial files with their size and age", async () => {
   const hour = 3_600_000;
   const partial = (idleMs: number | null) => ({

@@ -192,6 +192,11 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
     body: () => fields({}, { model: TEXT }),
     streams: LINES,
   },
+  "POST /covey/models/convert": {
+    summary: "Make a smaller model of one that lies here, as Q8_0",
+    body: () => fields({ model: TEXT, to: { enum: ["q8_0"] } }, { as: TEXT }),
+    streams: LINES,
+  },
   "DELETE /covey/models/{model…}": { summary: "Remove a model's files" },
   "GET /covey/keys": { summary: "List clients' keys by name" },
   "POST /covey/keys": {

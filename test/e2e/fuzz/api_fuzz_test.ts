@@ -190,6 +190,8 @@ function isAllowed(
     return code === "not_implemented" || /Covey/.test(text) || text === "";
   }
   if (origin === "engine") return true;
+  // In Ollama's dialect an error is a sentence alone.
+  if (status === 502 && text.startsWith('{"error":"The engine\'s')) return true;
   // Who says where it runs is told when nobody is there.
   if (status === 503 && isPinned) return true;
   return code === "hub_failed" || (status === 502 && /\/pulls?$/.test(path));

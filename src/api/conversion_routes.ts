@@ -1,0 +1,88 @@
+import {
+  type ConversionRequest,
+  type ConversionView,
+  Fault,
+  type JsonObject,
+} from "../domain/mod.ts";
+import { checkContentType } from "./admin_json.ts";
+import { type BodyBounds, readBody } from "./body.ts";
+import type { ApiOptions } from "./context.ts";
+import { parseJsonObject } from "./json_body.ts";
+import { progressResponse } from "./progress_lines.ts";
+import type { Route } from "./route_table.ts";
+import type { RouteTarget } from "./route_target.ts";
+
+/** Room for two names. */
+const BOUNDS: BodyBounds = {
+  limitBytes: 16 * 1024,
+  idleMs: 10_000,
+  totalMs: 20_000,
+};
+/** Progress is told that often, however many pieces are made. */
+const TELL_EVERY_MS = 250;
+/** One that waits for another says so, lest a client takes it for dead. */
+const TELL_ANYWAY_MS = 10_000;
+
+/**
+ * The route by which an operator has a model made of another one. It wants the
+ * scope `admin`. A client that leaves ends the work.
+ *
+ * @param options What the API is built from.
+ * @returns Rows for the table of routes; none where nothing can be converted.
+ */
+export function createConversionRoutes(
+  options: Pick<ApiOptions, "clock" | "conversions" | "log">,
+): readonly Route<RouteTarget>[] {
+  const { clock, conversions, log } = options;
+  if (conversions === undefined) return [];
+  return [{
+    method: "POST",
+    pattern: "/covey/models/convert",
+    target: {
+      scope: "admin",
+      async handle({ request, signal }) {
+        checkContentType(request);
+        const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+        const wanted = requestOf(body);
+        return progressResponse(
+          async (tell, ends) => {
+            let toldMs = -Infinity;
+            let last: ConversionView | null = null;
+            const say = (view: ConversionView) => {
+              const isNews = view.stage !== last?.stage;
+              last = view;
+              const nowMs = clock.monotonic();
+              if (!isNews && nowMs - toldMs < TELL_EVERY_MS) return;
+              toldMs = nowMs;
+              tell({ status: view.stage, ...view });
+            };
+            using _reminder = clock.every(TELL_ANYWAY_MS, () => {
+              if (last !== null) say(last);
+            });
+            const { derivation, ...made } = await conversions.convert(
+              wanted,
+              say,
+              ends,
+            );
+            return { status: "success", ...made, ...derivation };
+          },
+          signal,
+          log,
+        );
+      },
+    },
+  }];
+}
+
+function requestOf({ as, model, to }: JsonObject): ConversionRequest {
+  if (
+    typeof model !== "string" || typeof to !== "string" ||
+    (as !== undefined && typeof as !== "string")
+  ) {
+    throw new Fault(
+      "invalid_request",
+      'A conversion wants {"model": name, "to": "q8_0"}, and may have "as", the name of what is made',
+    );
+  }
+  return { model, to, ...as === undefined ? {} : { name: as } };
+}
