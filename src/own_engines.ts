@@ -7,7 +7,7 @@ import {
   createEmbeddedEngine,
   type EmbeddedEngine,
 } from "./engines/embedded/embedded_engine.ts";
-import { createOwnFetch } from "./engines/http_client.ts";
+import { createOwnFetch } from "./engines/own_fetch.ts";
 import { packsFolder } from "./engines/packs/packs_folder.ts";
 import { createProviderEngine } from "./engines/provider/providers.ts";
 import { createSimulatedEngine } from "./engines/simulated/simulated_engine.ts";
@@ -177,7 +177,7 @@ function openProviders(
   { config, log, platform: { clock }, self }: OwnEngineOptions,
 ): readonly Engine[] {
   if (config.role !== "node" || config.providers.length === 0) return [];
-  const { fetch } = stack.use(createOwnFetch());
+  const { fetch } = stack.use(createOwnFetch(clock));
   return config.providers.map((account) =>
     stack.use(
       createProviderEngine({
@@ -201,7 +201,7 @@ function openUpstreams(
 ): Upstreams | null {
   const { upstreams } = config;
   if (config.role !== "node" || upstreams.kind === "off") return null;
-  const { fetch } = stack.use(createOwnFetch());
+  const { fetch, plain } = stack.use(createOwnFetch(clock));
   return stack.use(
     createUpstreams({
       named: upstreams.kind === "named" ? upstreams.upstreams : null,
@@ -213,6 +213,7 @@ function openUpstreams(
       clock,
       log: log.child("engine"),
       fetch,
+      plain,
     }),
   );
 }

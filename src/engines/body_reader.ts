@@ -8,6 +8,8 @@ export interface BodyReader {
   read(): Promise<Uint8Array | undefined>;
   /** Give the rest up. */
   cancel(reason: unknown): Promise<void>;
+  /** Whether the end is known already; absent where only a read can tell. */
+  readonly isOver?: boolean;
 }
 
 /**
@@ -32,6 +34,18 @@ export function readBody(body: ReadableStream<Uint8Array>): BodyReader {
     },
     cancel: (reason) => reader.cancel(reason),
   };
+}
+
+/** A stream of what a reader reads, which reads no further ahead than it is read. */
+export function streamOf(reader: BodyReader): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const piece = await reader.read();
+      if (piece !== undefined) controller.enqueue(piece);
+      if (piece === undefined || reader.isOver === true) controller.close();
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 });
 }
 
 function plainReader(body: ReadableStream<Uint8Array>): BodyReader {

@@ -1,3 +1,11 @@
+import { type BodyReader, readBody } from "./body_reader.ts";
+
+const NOTHING: BodyReader = {
+  read: () => Promise.resolve(undefined),
+  cancel: () => Promise.resolve(),
+  isOver: true,
+};
+
 /** A request to an engine's HTTP server. */
 export interface HttpCall {
   /** Path with a leading slash. */
@@ -7,51 +15,31 @@ export interface HttpCall {
   readonly body: string | FormData;
 }
 
+/** Header fields by name, in any case. */
+export interface HttpFields {
+  /** The value, or null where there is none. */
+  get(name: string): string | null;
+}
+
+/** A server's answer, whose body comes as it is read. */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: HttpFields;
+  readonly body: BodyReader;
+}
+
 /** Talks to one engine's HTTP server. Disposing of it closes its connections. */
 export interface HttpClient extends Disposable {
   /**
    * POST.
    *
    * @param signal Aborting it breaks the call off, its body included.
-   * @throws {TypeError} When the server can not be reached or breaks off.
+   * @throws {Error} When the server can not be reached, breaks off, or answers no HTTP.
    */
-  post(call: HttpCall, signal: AbortSignal): Promise<Response>;
+  post(call: HttpCall, signal: AbortSignal): Promise<HttpReply>;
 }
 
-/**
- * A client for a server on a Unix socket.
- *
- * @param socketPath Path of the socket, at most 100 bytes.
- * @returns The client; it connects when it is first used.
- */
-export function createUnixHttpClient(socketPath: string): HttpClient {
-  const client = Deno.createHttpClient({
-    proxy: { transport: "unix", path: socketPath },
-  });
-  return {
-    post: ({ path, headers, body }, signal) =>
-      fetch(`http://localhost${path}`, {
-        method: "POST",
-        headers,
-        body,
-        signal,
-        client,
-      }),
-    [Symbol.dispose]: () => client.close(),
-  };
-}
-
-/** `fetch` with connections of its own. Disposing of it closes them. */
-export interface OwnFetch extends Disposable {
-  /** As the global one. */
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-}
-
-/** Make a `fetch` for servers on the network. */
-export function createOwnFetch(): OwnFetch {
-  const client = Deno.createHttpClient({});
-  return {
-    fetch: (url, init) => fetch(url, { ...init, client }),
-    [Symbol.dispose]: () => client.close(),
-  };
+/** Take a response of `fetch` over. */
+export function replyOf({ body, headers, status }: Response): HttpReply {
+  return { status, headers, body: body === null ? NOTHING : readBody(body) };
 }

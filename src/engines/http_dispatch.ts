@@ -6,8 +6,9 @@ import {
   type JsonObject,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
-import { readBody } from "./body_reader.ts";
+import type { BodyReader } from "./body_reader.ts";
 import type { HttpClient } from "./http_client.ts";
+import { MalformedAnswerError } from "./plain_http/malformed_answer.ts";
 
 /** A server that speaks OpenAI's dialect. */
 export interface HttpTarget {
@@ -130,26 +131,28 @@ function reasonOf(
   if (error instanceof Fault) return error;
   if (signal.aborted) return signal.reason;
   if (target.died.aborted) return target.died.reason;
-  return new Fault("engine_failed", "The engine broke its answer off", {
+  const message = error instanceof MalformedAnswerError
+    ? `The engine's answer can not be read: ${error.message}`
+    : "The engine broke its answer off";
+  return new Fault("engine_failed", message, {
     origin: "engine",
     cause: error,
   });
 }
 
 function passThrough(
-  source: ReadableStream<Uint8Array> | null,
+  source: BodyReader,
   reasonFor: (error: unknown) => unknown,
   isDead: () => boolean,
   onEnd: () => void,
 ): ReadableStream<Uint8Array> {
-  const reader = source === null ? null : readBody(source);
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const piece = await reader?.read();
+        const piece = await source.read();
         if (piece !== undefined) {
           controller.enqueue(piece);
-          return;
+          if (source.isOver !== true) return;
         }
         onEnd();
         // The end of a dead server's connection is not the end of its answer.
@@ -162,7 +165,7 @@ function passThrough(
     },
     async cancel(reason) {
       onEnd();
-      await reader?.cancel(reason);
+      await source.cancel(reason);
     },
   }, { highWaterMark: 0 });
 }

@@ -26,7 +26,7 @@ export {
 } from "./files.ts";
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";
-export { noProxyFor } from "./no_proxy.ts";
+export { isOwnNetwork, noProxyFor } from "./no_proxy.ts";
 export type { Platform } from "./platform.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";

@@ -26,6 +26,26 @@ const OWN_NETWORK = [
   ".home.arpa",
 ];
 
+/** IPv6 addresses of the same kind, as a URL holds them: loopback, unique local, link-local. */
+const OWN_IPV6 = /^\[(?:::1|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*)\]$/;
+
+/**
+ * Whether a server is in this machine's own networks by its address alone, and
+ * thus never asked through a proxy.
+ *
+ * @param hostname Of a URL: `localhost`, or an address; any other name is not.
+ */
+export function isOwnNetwork(hostname: string): boolean {
+  if (hostname === "localhost" || OWN_IPV6.test(hostname)) return true;
+  const [, first, second] = /^(\d+)\.(\d+)\.\d+\.\d+$/.exec(hostname) ?? [];
+  if (first === undefined) return false;
+  const a = Number(first);
+  const b = Number(second);
+  return a === 127 || a === 10 || (a === 172 && b >= 16 && b < 32) ||
+    (a === 192 && b === 168) || (a === 169 && b === 254) ||
+    (a === 100 && b >= 64 && b < 128);
+}
+
 /**
  * What `NO_PROXY` must hold so that servers on this machine and in its network
  * are asked directly: a proxy cannot reach them, or must not see what goes there.

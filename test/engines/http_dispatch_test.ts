@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { Fault } from "../../src/domain/mod.ts";
 import {
-  createUnixHttpClient,
   type HttpCall,
   type HttpClient,
+  type HttpReply,
+  replyOf,
 } from "../../src/engines/http_client.ts";
 import { dispatchHttp } from "../../src/engines/http_dispatch.ts";
+import { createUnixHttpClient } from "../../src/engines/plain_http/plain_client.ts";
+import { createSystemClock } from "../../src/platform/mod.ts";
 import { buildAttempt } from "../fakes/attempt_builder.ts";
 
 const never = new AbortController().signal;
@@ -19,9 +22,9 @@ class FixedClient implements HttpClient {
     this.#response = response;
   }
 
-  post(call: HttpCall): Promise<Response> {
+  post(call: HttpCall): Promise<HttpReply> {
     this.calls.push(call);
-    return Promise.resolve(this.#response());
+    return Promise.resolve(replyOf(this.#response()));
   }
 
   [Symbol.dispose]() {}
@@ -154,7 +157,7 @@ Deno.test("dispatchHttp talks over a real Unix socket, stopping the server's wor
     );
   });
   try {
-    using client = createUnixHttpClient(path);
+    using client = createUnixHttpClient(path, createSystemClock());
     const answer = await dispatchHttp(
       { client, headers: {}, died: never },
       buildAttempt("m"),
@@ -174,7 +177,10 @@ Deno.test("dispatchHttp talks over a real Unix socket, stopping the server's wor
 });
 
 Deno.test("dispatchHttp reports an engine that can not be reached without its path", async () => {
-  using client = createUnixHttpClient("/nonexistent/covey.sock");
+  using client = createUnixHttpClient(
+    "/nonexistent/covey.sock",
+    createSystemClock(),
+  );
   let ends = 0;
   await assert.rejects(
     dispatchHttp(
@@ -188,4 +194,34 @@ Deno.test("dispatchHttp reports an engine that can not be reached without its pa
       error.origin === "engine" && !error.message.includes("/"),
   );
   assert.equal(ends, 1);
+});
+
+Deno.test("dispatchHttp says of an answer that is no HTTP what it begins with", async () => {
+  const folder = await Deno.makeTempDir();
+  const path = `${folder}/s`;
+  const listener = Deno.listen({ transport: "unix", path });
+  const serving = (async () => {
+    using connection = await listener.accept();
+    await connection.read(new Uint8Array(4096));
+    await connection.write(new TextEncoder().encode("+OK ready\r\n\r\n"));
+  })();
+  try {
+    using client = createUnixHttpClient(path, createSystemClock());
+    await assert.rejects(
+      dispatchHttp(
+        { client, headers: {}, died: never },
+        buildAttempt("m"),
+        never,
+        () => {},
+      ),
+      (error) =>
+        error instanceof Fault && error.code === "engine_failed" &&
+        error.message ===
+          'The engine\'s answer can not be read: No HTTP/1.1 answer begins with "+OK ready"',
+    );
+  } finally {
+    await serving;
+    listener.close();
+    await Deno.remove(folder, { recursive: true });
+  }
 });

@@ -6,7 +6,7 @@ import type {
 } from "../../src/domain/mod.ts";
 import { createEmbeddedEngine } from "../../src/engines/embedded/embedded_engine.ts";
 import type { EmbeddedEngineOptions } from "../../src/engines/embedded/embedded_options.ts";
-import type { HttpClient } from "../../src/engines/http_client.ts";
+import { type HttpClient, replyOf } from "../../src/engines/http_client.ts";
 import {
   createSeededEntropy,
   ManualClock,
@@ -50,7 +50,7 @@ export function setUp(changes: Partial<EmbeddedEngineOptions> = {}) {
   const createClient = (path: string): HttpClient => ({
     post({ headers }) {
       tokens.push(headers.authorization ?? "");
-      return Promise.resolve(new Response("data: [DONE]\n\n"));
+      return Promise.resolve(replyOf(new Response("data: [DONE]\n\n")));
     },
     [Symbol.dispose]: () => closed.push(path),
   });

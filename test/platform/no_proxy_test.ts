@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { noProxyFor } from "../../src/platform/mod.ts";
+import { isOwnNetwork, noProxyFor } from "../../src/platform/mod.ts";
 
 Deno.test("noProxyFor adds this machine's networks to what is said, where a proxy is set", () => {
   const from = (variables: Readonly<Record<string, string>>) =>
@@ -17,6 +17,41 @@ Deno.test("noProxyFor adds this machine's networks to what is said, where a prox
   assert.equal(said?.split(",").filter((one) => one === "::1").length, 1);
 });
 
+Deno.test("isOwnNetwork knows the addresses that no proxy is asked for, and no name but localhost", () => {
+  const hostOf = (url: string) => new URL(url).hostname;
+  const own = [
+    "http://localhost:1",
+    "http://127.1:1",
+    "http://0x7f.0.0.9",
+    "http://10.255.0.1",
+    "http://172.16.0.1",
+    "http://172.31.255.255",
+    "http://192.168.7.7",
+    "http://169.254.1.1",
+    "http://100.64.0.1",
+    "http://[0:0::1]:1",
+    "http://[fd00::5]",
+    "http://[fe80::1]",
+    "http://[febf::1]",
+  ];
+  const others = [
+    "http://gpu-box.lan",
+    "http://localhost.example",
+    "http://10.example",
+    "http://172.32.0.1",
+    "http://172.15.0.1",
+    "http://192.169.0.1",
+    "http://100.128.0.1",
+    "http://1.1.1.1",
+    "http://[::2]",
+    "http://[fec0::1]",
+    "http://[2001:db8::1]",
+    "http://[::ffff:8.8.8.8]",
+  ];
+  for (const url of own) assert(isOwnNetwork(hostOf(url)), url);
+  for (const url of others) assert(!isOwnNetwork(hostOf(url)), url);
+});
+
 Deno.test("servers on this machine and in its network are asked without the proxy that is set", async () => {
   const asked: string[] = [];
   const proxy = Deno.serve(
@@ -31,17 +66,17 @@ Deno.test("servers on this machine and in its network are asked without the prox
     () => new Response("from the server"),
   );
   try {
-    const modules = ["platform/mod.ts", "engines/http_client.ts"].map((path) =>
+    const modules = ["platform/mod.ts", "engines/own_fetch.ts"].map((path) =>
       JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
     );
     const { stdout } = await new Deno.Command(Deno.execPath(), {
       args: [
         "eval",
         "--no-check",
-        `const { noProxyFor } = await import(${modules[0]});
+        `const { createSystemClock, noProxyFor } = await import(${modules[0]});
          const { createOwnFetch } = await import(${modules[1]});
          Deno.env.set("NO_PROXY", noProxyFor((name) => Deno.env.get(name)));
-         const { fetch } = createOwnFetch();
+         const { fetch } = createOwnFetch(createSystemClock());
          for (const url of Deno.args) console.log(await (await fetch(url, {})).text());`,
         `http://127.0.0.1:${server.addr.port}/`,
         `http://localhost:${server.addr.port}/`,

@@ -43,8 +43,16 @@ export interface EmbeddedEngineOptions {
   readonly availableMemoryBytes?: () => number | null;
   /** File pages that a process has mapped, in bytes: the system counts them as free. Absent where nobody can say. */
   readonly mappedFileBytes?: (pid: number) => Promise<number>;
+  /** Whether cards of this machine compute in its own memory, as Apple's do; absent for no. */
+  readonly sharesMemoryWithCard?: boolean;
+  /** Memory of cards with their own on which models compute, as last seen; null where nothing tells. Cheap: asked for every view. */
+  readonly cardMemory?: () =>
+    | { readonly totalBytes: number; readonly freeBytes: number }
+    | null;
+  /** Has that seen anew. */
+  readonly lookAtCards?: () => Promise<void>;
   /** Counts cores on the first load; `countPhysicalCores` unless given. */
   readonly countCores?: () => Promise<number>;
   /** Makes the client of a socket; `createUnixHttpClient` unless given. */
-  readonly createClient?: (socketPath: string) => HttpClient;
+  readonly createClient?: (socketPath: string, clock: Clock) => HttpClient;
 }

@@ -6,7 +6,8 @@ import {
   type Misfit,
   type Upkeep,
 } from "../../domain/mod.ts";
-import { createUnixHttpClient, type HttpClient } from "../http_client.ts";
+import type { HttpClient } from "../http_client.ts";
+import { createUnixHttpClient } from "../plain_http/plain_client.ts";
 import type { Launch, Lease, SupervisorStatus } from "../supervision.ts";
 import { Supervisor } from "../supervisor.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
@@ -219,13 +220,13 @@ export class LoadedModels implements AsyncDisposable {
     const { entropy, env, files, gpu, packsDir, processes, serverProgram } =
       this.#options;
     const { slots } = this.#options;
-    const { createClient = createUnixHttpClient } = this.#options;
+    const { clock, createClient = createUnixHttpClient } = this.#options;
     const threads = await this.#countThreads();
     const folder = await this.#socketFolder();
     const context = await this.#room.make(model, wished, signal);
     const socket = folder.newSocket();
     const token = entropy.bytes(TOKEN_BYTES).toHex();
-    const client = createClient(socket);
+    const client = createClient(socket, clock);
     const flags: Record<string, string | number> = {
       model: model.path,
       socket,

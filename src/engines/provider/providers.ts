@@ -44,7 +44,11 @@ export function createProviderEngine(
   const { account: { name, key }, isLent, clock, fetch, ...rest } = options;
   const facts = PROVIDERS[name];
   const http = new UpstreamHttp({
-    url: { root: facts.base, openai: facts.base },
+    url: {
+      origin: new URL(facts.base).origin,
+      root: facts.base,
+      openai: facts.base,
+    },
     clock,
     fetch,
     key: key.reveal(),

@@ -4,7 +4,13 @@ import {
   type JsonValue,
   type Upkeep,
 } from "../../domain/mod.ts";
-import type { HttpCall, HttpClient } from "../http_client.ts";
+import { streamOf } from "../body_reader.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpReply,
+  replyOf,
+} from "../http_client.ts";
 import { readBoundedJson } from "./bounded_json.ts";
 import {
   type AnswerForm,
@@ -13,6 +19,9 @@ import {
   ollamaWhole,
 } from "./ollama_answer.ts";
 import { ollamaCall } from "./ollama_request.ts";
+
+const LEAST_OK = 200;
+const LEAST_NOT_OK = 300;
 
 /**
  * Ask an Ollama in its own dialect what was written in OpenAI's, so that what a
@@ -36,36 +45,44 @@ export function createOllamaClient(
       if (body === undefined || own === null) {
         return await client.post(call, signal);
       }
-      const response = await client.post({
+      const reply = await client.post({
         ...call,
         path: own.path,
         body: JSON.stringify(own.body),
       }, signal);
       const model = String(body["model"] ?? "");
-      if (!response.ok) return await refusalOf(response);
+      if (reply.status < LEAST_OK || reply.status >= LEAST_NOT_OK) {
+        return await refusalOf(reply);
+      }
       if (upkeep.only === "unload") {
-        await response.body?.cancel();
-        return Response.json({ unloaded: true });
+        await reply.body.cancel(null);
+        return replyOf(Response.json({ unloaded: true }));
       }
       const form: AnswerForm = call.path === "/v1/completions"
         ? "completion"
         : "chat";
-      if (own.body["stream"] === true && response.body !== null) {
-        return new Response(
-          response.body.pipeThrough(ollamaEvents(form, model)),
-          { headers: { "content-type": "text/event-stream" } },
+      if (own.body["stream"] === true) {
+        const events = streamOf(reply.body).pipeThrough(
+          ollamaEvents(form, model),
+        );
+        return replyOf(
+          new Response(events, {
+            headers: { "content-type": "text/event-stream" },
+          }),
         );
       }
-      const value = await readBoundedJson(response);
+      const value = await readBoundedJson(reply.body);
       const answer = own.path === "/api/embed"
         ? ollamaVectors(model, value)
         : ollamaWhole(form, model, value);
-      return answer === undefined
-        ? Response.json(
-          { error: { message: "The server's answer has another form" } },
-          { status: 502 },
-        )
-        : Response.json(answer);
+      return replyOf(
+        answer === undefined
+          ? Response.json(
+            { error: { message: "The server's answer has another form" } },
+            { status: 502 },
+          )
+          : Response.json(answer),
+      );
     },
     [Symbol.dispose]: () => client[Symbol.dispose](),
   };
@@ -78,14 +95,16 @@ function bodyOf({ body }: HttpCall): JsonObject | undefined {
 }
 
 /** Its own errors are one text. */
-async function refusalOf(response: Response): Promise<Response> {
-  const { headers, status } = response;
-  const value = await readBoundedJson(response);
+async function refusalOf(reply: HttpReply): Promise<HttpReply> {
+  const { body, headers, status } = reply;
+  const value = await readBoundedJson(body);
   const said = isJsonObject(value) ? value["error"] : undefined;
   const message = typeof said === "string" ? said : "The server refused this";
   const after = headers.get("retry-after");
-  return Response.json({ error: { message } }, {
-    status,
-    headers: after === null ? {} : { "retry-after": after },
-  });
+  return replyOf(
+    Response.json({ error: { message } }, {
+      status,
+      headers: after === null ? {} : { "retry-after": after },
+    }),
+  );
 }

@@ -1,3 +1,5 @@
+import type { HttpFields } from "../http_client.ts";
+
 /** Headers that tell when a quota is whole again, by what they hold. */
 const SPANS = ["x-ratelimit-reset-requests", "x-ratelimit-reset-tokens"];
 const SECONDS = [
@@ -28,7 +30,7 @@ const SPAN =
  * @param nowMs Wall-clock time.
  * @returns Seconds as a Retry-After holds them, or null where nothing is said.
  */
-export function restOf(headers: Headers, nowMs: number): string | null {
+export function restOf(headers: HttpFields, nowMs: number): string | null {
   const waits = [
     millisecondsOf(headers.get(MILLISECONDS)),
     ...SPANS.map((name) =>
@@ -47,7 +49,7 @@ export function restOf(headers: Headers, nowMs: number): string | null {
 }
 
 /** Each quota says beside its reset what is left of it. */
-function isUsedUp(headers: Headers, reset: string): boolean {
+function isUsedUp(headers: HttpFields, reset: string): boolean {
   const name = reset.startsWith("anthropic")
     ? reset.replace(/-reset$/, "-remaining")
     : reset.replace("-reset-", "-remaining-");

@@ -1,8 +1,13 @@
 import type { JsonObject, JsonValue } from "../../domain/mod.ts";
 import type { Clock } from "../../platform/mod.ts";
-import type { HttpCall, HttpClient } from "../http_client.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpReply,
+  replyOf,
+} from "../http_client.ts";
+import { adoptReply } from "./adopt_reply.ts";
 import { readBoundedJson } from "./bounded_json.ts";
-import { adoptResponse } from "./adopt_response.ts";
 import type { UpstreamUrl } from "./upstream_url.ts";
 
 /** The part of `fetch` that is used; a test's stand-in keeps traffic inside. */
@@ -27,6 +32,8 @@ export interface UpstreamHttpOptions {
   readonly clock: Clock;
   /** How it reaches the network. */
   readonly fetch: Fetch;
+  /** The cheap way to an origin, or null; absent for none. Probes are rare and go through `fetch`. */
+  readonly plain?: (origin: string) => HttpClient | null;
   /** Key of the account, or null; it goes to the server of `url` alone. */
   readonly key?: string | null;
   /** Further headers of every call. */
@@ -82,7 +89,7 @@ export class UpstreamHttp implements HttpClient {
         reason: `answers ${path} with ${response.status}`,
       };
     }
-    const value = await readBoundedJson(response);
+    const value = await readBoundedJson(replyOf(response).body);
     return value === undefined
       ? {
         kind: "other",
@@ -114,17 +121,33 @@ export class UpstreamHttp implements HttpClient {
     }
   }
 
-  async post(call: HttpCall, signal: AbortSignal): Promise<Response> {
-    const { url, fetch, headers, key = null, clock } = this.#options;
-    const response = await fetch(urlOf(url, call.path), {
-      method: "POST",
+  async post(call: HttpCall, signal: AbortSignal): Promise<HttpReply> {
+    const { headers, key = null, clock } = this.#options;
+    const reply = await this.#post({
+      ...call,
       headers: { ...call.headers, ...headers, ...this.#authorization() },
-      body: call.body,
-      // A server that sends elsewhere would take the key and the prompt along.
-      redirect: "error",
-      signal,
-    });
-    return await adoptResponse(response, key, clock.now());
+    }, signal);
+    return await adoptReply(reply, key, clock.now());
+  }
+
+  async #post(call: HttpCall, signal: AbortSignal): Promise<HttpReply> {
+    const { url, fetch, plain } = this.#options;
+    const full = urlOf(url, call.path);
+    const cheap = plain?.(url.origin) ?? null;
+    if (cheap !== null) {
+      const path = full.slice(url.origin.length);
+      return await cheap.post({ ...call, path }, signal);
+    }
+    return replyOf(
+      await fetch(full, {
+        method: "POST",
+        headers: call.headers,
+        body: call.body,
+        // A server that sends elsewhere would take the key and the prompt along.
+        redirect: "error",
+        signal,
+      }),
+    );
   }
 
   /** Nothing is held: connections belong to whoever made `fetch`. */

@@ -1,5 +1,7 @@
 /** Where a server's routes are, made once from what somebody wrote. */
 export interface UpstreamUrl {
+  /** Scheme, host and port. */
+  readonly origin: string;
   /** Base of its own routes, without a slash at the end. */
   readonly root: string;
   /** Base of its OpenAI routes, which `/chat/completions` is appended to. */
@@ -18,5 +20,5 @@ export function parseUpstreamUrl(text: string): UpstreamUrl {
   const path = pathname.replace(/\/+$/, "").replace(/\/v1$/, "")
     .replace(/\/+$/, "");
   const root = `${origin}${path}`;
-  return { root, openai: `${root}/v1` };
+  return { origin, root, openai: `${root}/v1` };
 }

@@ -4,7 +4,11 @@ import {
   createUpstreamEngine,
   type UpstreamEngine,
 } from "./upstream_engine.ts";
-import { type Fetch, UpstreamHttp } from "./upstream_http.ts";
+import {
+  type Fetch,
+  UpstreamHttp,
+  type UpstreamHttpOptions,
+} from "./upstream_http.ts";
 import {
   type NamedCapabilities,
   withCapabilities,
@@ -42,6 +46,8 @@ export interface UpstreamsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: Fetch;
+  /** The cheap way to an origin: see `UpstreamHttpOptions`. */
+  readonly plain?: UpstreamHttpOptions["plain"];
 }
 
 /** The engines of servers that run already. */
@@ -189,7 +195,8 @@ class FoundUpstreams implements Upstreams {
 }
 
 function engineAt(
-  { capabilities = [], clock, fetch, log, node, nodeName }: UpstreamsOptions,
+  { capabilities = [], clock, fetch, log, node, nodeName, plain }:
+    UpstreamsOptions,
   url: string,
   kind: UpstreamKind,
   id: string,
@@ -198,7 +205,12 @@ function engineAt(
     id,
     node,
     nodeName,
-    http: new UpstreamHttp({ url: parseUpstreamUrl(url), clock, fetch }),
+    http: new UpstreamHttp({
+      url: parseUpstreamUrl(url),
+      clock,
+      fetch,
+      ...plain === undefined ? {} : { plain },
+    }),
     profile: async () => {
       const { profileOf } = await import("./recognise.ts");
       return withCapabilities(profileOf(kind), capabilities);

@@ -22,6 +22,7 @@ async function gzipped(text: string): Promise<Uint8Array<ArrayBuffer>> {
 Deno.test("parseUpstreamUrl reads every spelling of a base alike (TRN-06)", () => {
   for (const end of ["", "/", "/v1", "/v1/", "//", "/v1//"]) {
     assert.deepEqual(parseUpstreamUrl(`http://h:1/base${end}`), {
+      origin: "http://h:1",
       root: "http://h:1/base",
       openai: "http://h:1/base/v1",
     });

@@ -5,7 +5,7 @@ import {
   type Upstreams,
   type UpstreamsOptions,
 } from "../../../src/engines/upstream/upstreams.ts";
-import { createOwnFetch } from "../../../src/engines/http_client.ts";
+import { createOwnFetch } from "../../../src/engines/own_fetch.ts";
 import { createRouter, type OwnedRouter } from "../../../src/router/mod.ts";
 import type { InferenceRequest } from "../../../src/domain/mod.ts";
 import { createSeededEntropy } from "../../../src/platform/mod.ts";
@@ -36,7 +36,7 @@ export async function setUpUpstreams(
   const clock = new ManualClock();
   const log = new QuietLog();
   const node = nodeIdOf(1);
-  const own = createOwnFetch();
+  const own = createOwnFetch(clock);
   const upstreams = createUpstreams({
     ...("url" in where
       ? { named: [{ name: "up", ...where }], ownPorts: [] }
@@ -48,6 +48,7 @@ export async function setUpUpstreams(
     clock,
     log,
     fetch: own.fetch,
+    plain: own.plain,
   });
   await upstreams.look();
   const router = createRouter({

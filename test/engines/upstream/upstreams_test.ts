@@ -5,7 +5,7 @@ import {
   openAiAnswer,
   startUpstreamServer,
 } from "../../fakes/upstream_server.ts";
-import { createOwnFetch } from "../../../src/engines/http_client.ts";
+import { createOwnFetch } from "../../../src/engines/own_fetch.ts";
 import { createUpstreams } from "../../../src/engines/upstream/upstreams.ts";
 import { ManualClock } from "../../../src/platform/mod.ts";
 import { QuietLog } from "../../fakes/quiet_log.ts";
@@ -78,7 +78,8 @@ Deno.test("a server that hangs holds up neither the search for others nor its en
   const hanging = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const accepted = hanging.accept();
   await using vllm = startFakeVllm();
-  using own = createOwnFetch();
+  const clock = new ManualClock();
+  using own = createOwnFetch(clock);
   const upstreams = createUpstreams({
     named: null,
     ports: [hanging.addr.port, vllm.port],
@@ -86,9 +87,10 @@ Deno.test("a server that hangs holds up neither the search for others nor its en
     takenIds: [],
     node: nodeIdOf(1),
     nodeName: "node-1",
-    clock: new ManualClock(),
+    clock,
     log: new QuietLog(),
     fetch: own.fetch,
+    plain: own.plain,
   });
   const connection = await accepted;
   await eventually(

@@ -1,0 +1,130 @@
+import type { Clock } from "../../platform/mod.ts";
+import type { HttpCall, HttpClient, HttpReply } from "../http_client.ts";
+import { orAborted } from "../or_aborted.ts";
+import type { AnswerHead } from "./answer_head.ts";
+import { keptForMs } from "./body_framing.ts";
+import { ConnectionPool } from "./connection_pool.ts";
+import { decodedBody } from "./content_decoding.ts";
+import { PlainConnection } from "./plain_connection.ts";
+import { PlainExchange, UnsentError } from "./plain_exchange.ts";
+import { requestBytes } from "./request_bytes.ts";
+import { type Dial, dialUnix, type Socket } from "./socket.ts";
+
+/** What a plain client is made of. */
+export interface PlainClientOptions {
+  /** The way to the server. */
+  readonly dial: Dial;
+  /** Value of `Host`. */
+  readonly host: string;
+  readonly clock: Clock;
+}
+
+/**
+ * Make a client of plain HTTP/1.1 for a server on this machine or next to it.
+ *
+ * Own code, since what libraries cost is most of what a small answer costs.
+ * Processor time and median latency of one answer of 0.5 KB, relative to this
+ * client's on the same two cores: the runtime's `fetch` 3.4 and 1.7 times (4.7
+ * times the processor time with 32 side by side), undici's `request` 2.7 and
+ * 1.4, its bare `dispatch` 2.2 and 1.2, `node:http` with a keep-alive agent 2.5
+ * and 1.4; of each event of 50 streams side by side `fetch` 2.1, undici 1.5 to
+ * 1.9, `node:http` 2.0 times the processor time. undici would add 20 MB of
+ * resident memory besides.
+ *
+ * @param options The server.
+ * @returns The client; it connects when it is first used.
+ */
+export function createPlainClient(options: PlainClientOptions): HttpClient {
+  return new PlainClient(options);
+}
+
+/**
+ * A client for a server on a Unix socket.
+ *
+ * @param socketPath Path of the socket, at most 100 bytes.
+ * @param clock Ends the rest of idle connections.
+ * @returns The client; it connects when it is first used.
+ */
+export function createUnixHttpClient(
+  socketPath: string,
+  clock: Clock,
+): HttpClient {
+  return createPlainClient({
+    dial: dialUnix(socketPath),
+    host: "localhost",
+    clock,
+  });
+}
+
+class PlainClient implements HttpClient {
+  readonly #options: PlainClientOptions;
+  readonly #pool: ConnectionPool;
+  readonly #open = new Set<PlainConnection>();
+  #isDisposed = false;
+
+  constructor(options: PlainClientOptions) {
+    this.#options = options;
+    this.#pool = new ConnectionPool(options.clock);
+  }
+
+  async post(call: HttpCall, signal: AbortSignal): Promise<HttpReply> {
+    signal.throwIfAborted();
+    const request = await requestBytes(this.#options.host, call);
+    const kept = this.#pool.take();
+    if (kept !== null) {
+      try {
+        return await this.#ask(kept, request, signal);
+      } catch (error) {
+        if (!(error instanceof UnsentError)) throw error;
+      }
+    }
+    return await this.#ask(await this.#connect(signal), request, signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#pool[Symbol.dispose]();
+    for (const connection of [...this.#open]) connection.close();
+  }
+
+  async #ask(
+    connection: PlainConnection,
+    request: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<HttpReply> {
+    const exchange = new PlainExchange(
+      connection,
+      signal,
+      (head: AnswerHead) => this.#pool.keep(connection, keptForMs(head)),
+    );
+    const { status, fields } = await exchange.ask(request);
+    try {
+      return { status, headers: fields, body: decodedBody(fields, exchange) };
+    } catch (error) {
+      await exchange.cancel();
+      throw error;
+    }
+  }
+
+  async #connect(signal: AbortSignal): Promise<PlainConnection> {
+    const dialling = this.#options.dial(signal);
+    let socket: Socket;
+    try {
+      socket = await orAborted(dialling, signal);
+    } catch (error) {
+      // It may stand all the same, after everybody has left.
+      dialling.then((late) => late.close(), () => {});
+      throw error;
+    }
+    if (this.#isDisposed) {
+      socket.close();
+      throw new TypeError("The client is closed");
+    }
+    const connection = new PlainConnection(socket, (closed) => {
+      this.#open.delete(closed);
+      this.#pool.forget(closed);
+    });
+    this.#open.add(connection);
+    return connection;
+  }
+}
