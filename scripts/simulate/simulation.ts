@@ -382,11 +382,12 @@ class Simulation {
     outcome: "success" | "error",
   ): void {
     const place = { key: keyOf(node), node: node.id };
-    const pass = entry.standings.pass(place);
+    const nowMs = this.#clock.monotonic();
+    const pass = entry.standings.pass(place, nowMs);
     entry.standings.settle(place, pass, {
       engine: outcome,
       member: outcome === "success" ? "success" : "neutral",
-    }, this.#clock.monotonic());
+    }, nowMs);
   }
 
   #later(ms: number, call: () => void): void {

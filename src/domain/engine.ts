@@ -76,6 +76,11 @@ export interface Offer {
   /** Prompts whose evaluated state it keeps for reuse; absent for one a slot. */
   readonly cachedPrompts?: number;
   /**
+   * Name of the process that computes it now, another one for each start;
+   * absent where none stands or nobody knows.
+   */
+  readonly process?: string;
+  /**
    * Whether each use is paid for; absent for no. A request gets there by the
    * model's own name, or by a set that spells it out up to its first slash.
    */

@@ -24,8 +24,10 @@ export type BreakerOutcome = "success" | "error" | "neutral";
 /** A breaker that has seen nothing. */
 export const CLOSED_BREAKER: Breaker = { state: "closed", errorsAtMs: [] };
 
-const ERRORS_TO_OPEN = 5;
-const ERROR_WINDOW_MS = 60_000;
+/** Errors within a minute that open it. */
+export const ERRORS_TO_OPEN = 5;
+/** How long an error counts. */
+export const ERROR_WINDOW_MS = 60_000;
 const OPEN_MS = 30_000;
 const SUCCESSES_TO_CLOSE = 2;
 

@@ -36,6 +36,8 @@ export interface EngineSnapshot {
   unseenModel?(device: string): string | null;
   /** What this entry found predictions for a model there to be off by; absent for 1. */
   correction?(model: string): number;
+  /** Name of the process that computes a model there, or null; absent for null. */
+  process?(model: string): string | null;
   /** What keeps it from being used now, or null. */
   readonly bar: Bar | null;
   /** What this entry's failed attempts there say against it; absent for nothing. */

@@ -23,11 +23,12 @@ import type { PrefixChain } from "./prefix_chain.ts";
 import { keepInputs } from "./placement_inputs.ts";
 import { RequestMoves } from "./request_moves.ts";
 import type { RunContext } from "./run_context.ts";
+import { NO_PROCESS, processIn } from "./process_change.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
 import { divisibleInputs } from "./split_inputs.ts";
 import { planSplit, type SplitPlan } from "./split_plan.ts";
 import type { RunPart } from "./split_session.ts";
-import type { Pass } from "./standings.ts";
+import type { EnginePlace, Met, Pass } from "./standings.ts";
 import { timeLimits } from "./time_limits.ts";
 import { type Weighed, Weigher } from "./weigher.ts";
 
@@ -37,6 +38,7 @@ const MOST_PATIENCE = 10;
 /** What is known of an attempt that was sent. */
 interface Sent {
   readonly candidate: Candidate;
+  readonly engine: Engine;
   readonly attempt: Attempt;
   readonly pass: Pass;
   readonly sentAtMs: number;
@@ -214,8 +216,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
     };
     const sent: Sent = {
       candidate,
+      engine,
       attempt,
-      pass: standings.pass(candidate.engine),
+      pass: standings.pass(candidate.engine, clock.monotonic()),
       sentAtMs: clock.monotonic(),
       isForecast: isForecast(demand, this.#request.maxOutputTokens),
     };
@@ -276,11 +279,12 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const nowMs = clock.monotonic();
     const tookMs = nowMs - sent.sentAtMs;
     const opened = standings.settle(
-      candidate.engine,
+      placeNow(sent),
       sent.pass,
       verdict,
       nowMs,
       tookMs,
+      verdict.engine === "error" ? metBy(sent) : undefined,
     );
     for (const scope of opened) metrics.breakerOpened(scope);
     metrics.attempt(outcome);
@@ -309,10 +313,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
     if (settled.kind !== "rate_limited" && settled.kind !== "busy") return null;
     const retryAfter = settled.kind === "busy" ? null : settled.retryAfter;
     this.#context.metrics.cooldown();
-    return this.#context.standings.rest(sent.candidate.engine, retryAfter, {
+    return this.#context.standings.rest(placeNow(sent), retryAfter, {
       monotonicMs: this.clock.monotonic(),
       wallMs: this.clock.now(),
-    });
+    }, metBy(sent));
   }
 
   #learnLength(settled: Settlement): void {
@@ -408,6 +412,19 @@ export class RequestRun implements LoopEffects, SessionEvents {
   #elapsedMs(): number {
     return this.clock.monotonic() - this.#arrivedAtMs;
   }
+}
+
+/** Where an attempt went, with the processes that stand there now. */
+function placeNow({ candidate, engine }: Sent): EnginePlace {
+  const { key, node } = candidate.engine;
+  return { key, node, process: (model) => processIn(engine.view(), model) };
+}
+
+/** One that was sent before its process had a name met the one that stands now, or one that is gone already. */
+function metBy({ candidate: { offer }, engine }: Sent): Met {
+  const { model } = offer;
+  const process = offer.process ?? processIn(engine.view(), model);
+  return { model, process: process ?? NO_PROCESS };
 }
 
 /** For the log alone, which never leaves this machine. */

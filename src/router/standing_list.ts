@@ -4,7 +4,8 @@ import type {
   NodeId,
   NodeStanding,
 } from "../domain/mod.ts";
-import type { Standings } from "./standings.ts";
+import { processIn } from "./process_change.ts";
+import type { EnginePlace, Standings } from "./standings.ts";
 
 interface Gathering {
   readonly nodeName: string;
@@ -30,7 +31,11 @@ export function listStandings(
   for (const engine of engines) {
     const { node, nodeName, id } = engine;
     const view = engine.view();
-    const place = { key: `${node}/${id}`, node };
+    const place: EnginePlace = {
+      key: `${node}/${id}`,
+      node,
+      process: (model) => processIn(view, model),
+    };
     const gathering: Gathering = nodes.get(node) ??
       { nodeName, engines: [], held: new Map() };
     nodes.set(node, gathering);

@@ -1,7 +1,5 @@
 import type { BreakerState, NodeId } from "../domain/mod.ts";
 import {
-  type Breaker,
-  breakerAdmits,
   type BreakerOutcome,
   CLOSED_BREAKER,
   passBreaker,
@@ -10,28 +8,26 @@ import {
 } from "./breaker.ts";
 import type { Bar, Doubt } from "./candidate.ts";
 import { extendCooldown } from "./cooldown.ts";
+import {
+  barOf,
+  type EnginePlace,
+  forgive,
+  hasRested,
+  isBlameless,
+  type Met,
+  NOBODY_MET,
+  remaining,
+  type Standing,
+  stateOf,
+  withBlame,
+} from "./standing.ts";
 
-/** Where an engine is, for its own breaker and that of its member. */
-export interface EnginePlace {
-  /** Unique over all nodes. */
-  readonly key: string;
-  readonly node: NodeId;
-}
+export type { EnginePlace, Met } from "./standing.ts";
 
 /** What an attempt took along when it passed the breakers. */
 export interface Pass {
   readonly engineProbe: number | null;
   readonly memberProbe: number | null;
-}
-
-interface Standing {
-  breaker: Breaker;
-  /** Monotonic; 0 for none. */
-  restsUntilMs: number;
-  /** When it last sent anything, monotonic. */
-  aliveAtMs: number;
-  /** Time that the latest error took. */
-  lostMs: number;
 }
 
 const MOST_STANDINGS = 4096;
@@ -63,55 +59,68 @@ export class Standings {
 
   /** What keeps an engine from being used now, or null. */
   bar(engine: EnginePlace, nowMs: number): Bar | null {
+    const restsForMs = this.restsForMs(engine, nowMs);
+    if (restsForMs > 0) return { kind: "cooling_down", retryInMs: restsForMs };
     const own = this.#standings.get(engine.key);
-    if (own !== undefined && own.restsUntilMs > nowMs) {
-      return { kind: "cooling_down", retryInMs: own.restsUntilMs - nowMs };
-    }
     const member = this.#standings.get(engine.node);
-    return barOf(own, nowMs) ?? barOf(member, nowMs);
+    return (own === undefined
+      ? null
+      : barOf(remaining(own, engine, nowMs).breaker, nowMs)) ??
+      (member === undefined ? null : barOf(member.breaker, nowMs));
   }
 
   /** How long an engine still rests after a 429, in milliseconds; 0 for not at all. */
   restsForMs(engine: EnginePlace, nowMs: number): number {
-    const untilMs = this.#standings.get(engine.key)?.restsUntilMs ?? 0;
-    return Math.max(0, untilMs - nowMs);
+    const own = this.#standings.get(engine.key);
+    if (own === undefined || own.restsUntilMs <= nowMs) return 0;
+    return hasRested(own, engine, nowMs) ? 0 : own.restsUntilMs - nowMs;
   }
 
   /** What failures of the last minute, there and on the way, say against an engine in use. */
   doubt(engine: EnginePlace, nowMs: number): Doubt | null {
-    let errors = 0;
-    let lostMs = 0;
-    for (const key of [engine.key, engine.node]) {
-      const standing = this.#standings.get(key);
-      if (standing === undefined) continue;
-      const recent = recentErrors(standing.breaker, nowMs);
-      errors += recent;
-      if (recent > 0) lostMs = Math.max(lostMs, standing.lostMs);
-    }
-    return errors === 0 ? null : { errors, lostMs };
+    const own = this.#standings.get(engine.key);
+    const member = this.#standings.get(engine.node);
+    const atEngine = own === undefined
+      ? 0
+      : remaining(own, engine, nowMs).doubts;
+    const onTheWay = member === undefined
+      ? 0
+      : recentErrors(member.breaker, nowMs);
+    if (atEngine + onTheWay === 0) return null;
+    return {
+      errors: atEngine + onTheWay,
+      lostMs: Math.max(
+        atEngine > 0 ? own?.lostMs ?? 0 : 0,
+        onTheWay > 0 ? member?.lostMs ?? 0 : 0,
+      ),
+    };
   }
 
   /** State of an engine's own breaker. */
   engineBreaker(engine: EnginePlace, nowMs: number): BreakerState {
-    return stateOf(this.#standings.get(engine.key), nowMs);
+    const own = this.#standings.get(engine.key);
+    return stateOf(own && remaining(own, engine, nowMs).breaker, nowMs);
   }
 
   /** State of the breaker that covers all engines of a member. */
   memberBreaker(node: NodeId, nowMs: number): BreakerState {
-    return stateOf(this.#standings.get(node), nowMs);
+    return stateOf(this.#standings.get(node)?.breaker, nowMs);
   }
 
   /** Let an attempt through; a half-open breaker counts it as its probe. */
-  pass(engine: EnginePlace): Pass {
+  pass(engine: EnginePlace, nowMs: number): Pass {
+    const own = this.#of(engine.key);
+    forgive(own, engine, nowMs);
     return {
-      engineProbe: this.#pass(engine.key),
-      memberProbe: this.#pass(engine.node),
+      engineProbe: passOne(own),
+      memberProbe: passOne(this.#of(engine.node)),
     };
   }
 
   /**
    * Take in how it ended, and what time it took.
    *
+   * @param met Whom it met.
    * @returns Which breakers it opened.
    */
   settle(
@@ -123,16 +132,26 @@ export class Standings {
     },
     nowMs: number,
     tookMs = 0,
+    met: Met = NOBODY_MET,
   ): readonly ("engine" | "member")[] {
     const own = this.#of(engine.key);
-    const wasOpen = own.breaker.state === "open";
-    if (outcome.engine === "error") own.lostMs = tookMs;
+    forgive(own, engine, nowMs);
+    const before = own.breaker.state;
+    const wasOpen = before === "open";
+    const wasOpenOrHalf = before !== "closed";
+    if (outcome.engine === "error") {
+      own.lostMs = tookMs;
+      own.blames = withBlame(own, { ...met, atMs: nowMs });
+    }
     own.breaker = settleBreaker(
       own.breaker,
       pass.engineProbe,
       outcome.engine,
       nowMs,
     );
+    if (wasOpenOrHalf && stateOf(own.breaker, nowMs) === "closed") {
+      own.blames = [];
+    }
     const member = this.#of(engine.node);
     const memberWasOpen = member.breaker.state === "open";
     if (outcome.member === "error") member.lostMs = tookMs;
@@ -161,8 +180,11 @@ export class Standings {
     engine: EnginePlace,
     retryAfter: string | null,
     time: { readonly monotonicMs: number; readonly wallMs: number },
+    met: Met = NOBODY_MET,
   ): number {
     const own = this.#of(engine.key);
+    forgive(own, engine, time.monotonicMs);
+    own.rested = { ...met, atMs: time.monotonicMs };
     own.restsUntilMs = extendCooldown(own.restsUntilMs, retryAfter, time);
     this.#troubled.add(engine.key);
     return own.restsUntilMs - time.monotonicMs;
@@ -178,19 +200,14 @@ export class Standings {
     return this.#standings.get(engine.key)?.aliveAtMs ?? 0;
   }
 
-  #pass(key: string): number | null {
-    const standing = this.#of(key);
-    const { breaker, probe } = passBreaker(standing.breaker);
-    standing.breaker = breaker;
-    return probe;
-  }
-
   #of(key: string): Standing {
     let standing = this.#standings.get(key);
     if (standing === undefined) {
       standing = {
         breaker: CLOSED_BREAKER,
+        blames: [],
         restsUntilMs: 0,
+        rested: null,
         aliveAtMs: 0,
         lostMs: 0,
       };
@@ -208,26 +225,8 @@ export class Standings {
   }
 }
 
-function isBlameless(
-  { breaker, restsUntilMs }: Standing,
-  nowMs: number,
-): boolean {
-  return breaker.state === "closed" && restsUntilMs <= nowMs &&
-    recentErrors(breaker, nowMs) === 0;
-}
-
-function barOf(standing: Standing | undefined, nowMs: number): Bar | null {
-  if (standing === undefined) return null;
-  const { breaker } = standing;
-  if (breakerAdmits(breaker, nowMs)) return null;
-  const retryInMs = breaker.state === "open" ? breaker.untilMs - nowMs : 1000;
-  return { kind: "breaker_open", retryInMs };
-}
-
-/** An open breaker whose time is over waits for a probe: to people it is half open. */
-function stateOf(standing: Standing | undefined, nowMs: number): BreakerState {
-  const breaker = standing?.breaker ?? CLOSED_BREAKER;
-  return breaker.state === "open" && breaker.untilMs <= nowMs
-    ? "half_open"
-    : breaker.state;
+function passOne(standing: Standing): number | null {
+  const { breaker, probe } = passBreaker(standing.breaker);
+  standing.breaker = breaker;
+  return probe;
 }

@@ -17,6 +17,7 @@ import type { EngineNames } from "./engine_names.ts";
 import { parseModelName } from "./model_name.ts";
 import { place, type PlaceInput, type Placement } from "./place.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
+import { processIn } from "./process_change.ts";
 import type { RunContext } from "./run_context.ts";
 
 /** Candidates as they are at one moment. */
@@ -185,6 +186,10 @@ class LiveSnapshot implements EngineSnapshot {
       this.#doubt = isClear ? null : standings.doubt(this, nowMs);
     }
     return this.#doubt;
+  }
+
+  process(model: string): string | null {
+    return processIn(this.view, model);
   }
 
   unseenMs(device: string): readonly number[] {

@@ -12,7 +12,7 @@ function fail(
   times: number,
 ): void {
   for (let n = 0; n < times; n++) {
-    standings.settle(CHAT, standings.pass(CHAT), {
+    standings.settle(CHAT, standings.pass(CHAT, 0), {
       engine: blame === "engine" ? "error" : "neutral",
       member: blame === "member" ? "error" : "neutral",
     }, 0);

@@ -33,6 +33,7 @@ const MOST_WAITING = 1_024;
 /** Farthest a noisy service time strays, in standard deviations. */
 const MOST_DEVIATIONS = 3;
 const LEAST_FACTOR = 0.05;
+const PROCESS_NAME_BYTES = 8;
 
 const ONE_ANSWER: AnswerWishes = { choices: 1, topLogprobs: null };
 
@@ -78,12 +79,15 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   readonly #runs = new Set<SimulatedRun>();
   readonly #closing = new AbortController();
   readonly #room: SimulatedRoom | null;
+  /** The process is the node's own, which has another name after each start. */
+  readonly #process: string;
 
   constructor(options: SimulatedEngineOptions) {
     this.#options = options;
     this.node = options.node;
     this.nodeName = options.nodeName;
     this.id = options.config.id;
+    this.#process = options.entropy.bytes(PROCESS_NAME_BYTES).toHex();
     const { maxLoaded = null } = options.config;
     for (const model of options.config.models) {
       this.#lanes.set(model.id, {
@@ -182,6 +186,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       // Models that share the memory share the device.
       device: this.#room === null ? `${this.id}/${model.id}` : this.id,
       queue: this.#queue(lane),
+      process: this.#process,
       rates: {
         prefillTokensPerSecond: model.prefillTokensPerSecond,
         tpotMs: Array.from(
