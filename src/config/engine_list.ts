@@ -109,8 +109,13 @@ async function buildSchema(): Promise<ZodType<readonly EngineConfig[]>> {
         z.strictObject({
           ...program,
           capability: z.literal("transcription"),
-          output: z.enum(["text", "sphinx", "whisper-json"], {
-            error: "give text, sphinx or whisper-json",
+          output: z.enum([
+            "text",
+            "sphinx",
+            "whisper-json",
+            "whisper-json-full",
+          ], {
+            error: "give text, sphinx, whisper-json or whisper-json-full",
           }).default("text"),
           language: z.string().max(32).exactOptional(),
         }),

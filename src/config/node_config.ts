@@ -70,7 +70,7 @@ export type CommandModelConfig =
     }
     | {
       readonly capability: "transcription";
-      readonly output: "text" | "sphinx" | "whisper-json";
+      readonly output: "text" | "sphinx" | "whisper-json" | "whisper-json-full";
       readonly language?: string;
     }
   );

@@ -200,6 +200,59 @@ Deno.test("transcriptions come in every format, with no more than the engine tol
   }
 });
 
+Deno.test("transcriptions come with the times of words where the engine tells them, and are refused where not", async () => {
+  const { api, router } = apiUnderTest();
+  const words = [{ word: "one", start: 0.25, end: 1, probability: 0.5 }];
+  const segments = [{ start: 0.25, end: 1, text: "one" }];
+  const ask = async (
+    format: string,
+    granularities: readonly string[],
+    answer: object,
+  ) => {
+    router.answer = () => ({ body: JSON.stringify(answer) });
+    const fields = granularities.map((one) =>
+      `\r\n--XB\r\ncontent-disposition: form-data; name="timestamp_granularities[]"\r\n\r\n${one}`
+    ).join("");
+    const whole = form(encode("x"), { model: "m", response_format: format });
+    const end = "\r\n--XB--\r\n".length;
+    return await api.handle(
+      sendForm(concat(whole.subarray(0, -end), fields, "\r\n--XB--\r\n")),
+      LOOPBACK,
+    );
+  };
+  const told = { text: "one", segments, words };
+  const only = await ask("verbose_json", ["word"], told);
+  assert.deepEqual(await only.json(), {
+    task: "transcribe",
+    text: "one",
+    words,
+  });
+  assert.deepEqual(router.requests.at(-1)?.body.timestamp_granularities, [
+    "word",
+  ]);
+  const both = await ask("verbose_json", ["word", "segment"], told);
+  assert.deepEqual(await both.json(), {
+    task: "transcribe",
+    text: "one",
+    segments: [{ id: 0, ...segments[0] }],
+    words,
+  });
+  for (
+    const [format, granularities, message] of [
+      ["json", ["word"], /needs the response_format "verbose_json"/],
+      ["srt", ["word"], /needs the response_format "verbose_json"/],
+      ["verbose_json", ["letter"], /must be "segment" or "word"/],
+      ["verbose_json", ["word"], /"m" does not tell when each word/],
+    ] as const
+  ) {
+    const refused = await ask(format, granularities, { text: "x", segments });
+    assert.equal(refused.status, 400);
+    const error = await errorOf(refused);
+    assert.match(String(error.param), /^timestamp_granularities/);
+    assert.match(String(error.message), message);
+  }
+});
+
 Deno.test("writeSrt counts hours and keeps a cue in one piece", () => {
   assert.equal(
     writeSrt([{ start: 3_661.5, end: 3_662, text: " a\n\nb --> c " }]),

@@ -35,6 +35,7 @@ async function roundTrip(url: string) {
     model: "pocketsphinx",
     file: await toFile(wav, "numbers.wav"),
     response_format: "verbose_json",
+    timestamp_granularities: ["word", "segment"],
   }).withResponse();
   return {
     node: spoken.headers.get("x-covey-node"),
@@ -85,6 +86,13 @@ Deno.test({
       assert(Math.abs(transcript.duration - seconds) < 0.01);
       const [first] = transcript.segments ?? [];
       assert(first !== undefined && first.end <= transcript.duration);
+      const heard = (transcript.words ?? []).map(({ word }) => word).join(" ");
+      assert.equal(heard, transcript.text);
+      let endedAt = 0;
+      for (const { start, end } of transcript.words ?? []) {
+        assert(start >= endedAt && end >= start && end <= transcript.duration);
+        endedAt = start;
+      }
     }
   },
 });

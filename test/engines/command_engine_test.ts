@@ -9,10 +9,6 @@ import { fillArguments } from "../../src/engines/command/arguments.ts";
 import { createCommandEngine } from "../../src/engines/command/command_engine.ts";
 import type { CommandModel } from "../../src/engines/command/command_settings.ts";
 import { findKnownPrograms } from "../../src/engines/command/known_programs.ts";
-import {
-  readSphinx,
-  readWhisperJson,
-} from "../../src/engines/command/transcript.ts";
 import { readWav, resample, writeWav } from "../../src/engines/command/wav.ts";
 import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
 import { FakeProcesses } from "../fakes/fake_processes.ts";
@@ -152,43 +148,6 @@ Deno.test("fillArguments keeps each argument one, and drops options without a va
   ];
   for (const [command, wanted] of table) {
     assert.deepEqual(fillArguments(command, values), wanted);
-  }
-});
-
-Deno.test("readSphinx reads utterances and the times of their words", () => {
-  const output = `one two
-<s> 0.000 0.020 0.999900
-one 0.030 0.240 0.145145
-<sil> 0.250 0.460 0.709255
-two(2) 0.470 0.670 0.349895
-</s> 1.290 1.610 1.000000
-
-three
-three 2.000 2.500 1.000000
-`;
-  assert.deepEqual(readSphinx(output), {
-    text: "one two three",
-    segments: [
-      { start: 0.03, end: 0.67, text: "one two" },
-      { start: 2, end: 2.5, text: "three" },
-    ],
-    language: null,
-  });
-  assert.equal(readSphinx("").text, "");
-});
-
-Deno.test("readWhisperJson reads segments, and nothing of another form", () => {
-  const file = {
-    result: { language: "en" },
-    transcription: [{ offsets: { from: 0, to: 1_500 }, text: " One two" }],
-  };
-  assert.deepEqual(readWhisperJson(JSON.stringify(file)), {
-    text: "One two",
-    segments: [{ start: 0, end: 1.5, text: "One two" }],
-    language: "en",
-  });
-  for (const text of ["", "{}", '{"transcription":[{}]}', "[1]"]) {
-    assert.equal(readWhisperJson(text), undefined);
   }
 });
 

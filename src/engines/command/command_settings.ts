@@ -5,7 +5,9 @@ export type TranscriptForm =
   /** As PocketSphinx prints with `-time yes`: lines of words, each word with its times. */
   | "sphinx"
   /** As whisper.cpp writes with `-oj`: `{output}.json`. */
-  | "whisper-json";
+  | "whisper-json"
+  /** The same with `-ojf`, which times each word. */
+  | "whisper-json-full";
 
 interface Program {
   /** Name in requests. */

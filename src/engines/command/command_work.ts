@@ -11,11 +11,14 @@ import type { CommandEngineOptions } from "./command_options.ts";
 import type {
   CommandModel,
   SpeechProgram,
+  TranscriptForm,
   TranscriptionProgram,
 } from "./command_settings.ts";
 import { isOnPath } from "./known_programs.ts";
 import { baseOf, type ProgramEnd, runProgram } from "./run_program.ts";
-import { readSphinx, readWhisperJson, type Transcript } from "./transcript.ts";
+import { readSphinx } from "./sphinx_transcript.ts";
+import type { Transcript } from "./transcript.ts";
+import { readWhisperJson } from "./whisper_transcript.ts";
 import { rawSamples, readWav, resample, writeWav } from "./wav.ts";
 
 /** Longest answer that passes the router. */
@@ -110,10 +113,10 @@ export async function speak(
  * Write down what is said in a file.
  *
  * @param model The program.
- * @param body `file` with `data` (base64), and maybe `language`.
+ * @param body `file` with `data` (base64), and maybe `language` and `timestamp_granularities`.
  * @param options The engine's ports.
  * @param signal Aborting it kills the program.
- * @returns `text`, `language`, `duration` and `segments`, or a 400 that says what can not be done.
+ * @returns `text`, `language`, `duration`, `segments` and, if asked for, `words`, or a 400 that says what can not be done.
  * @throws {Fault} When the program fails.
  */
 export async function transcribe(
@@ -129,6 +132,14 @@ export async function transcribe(
     language !== null && !/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(language)
   ) {
     return refusal("language", 'The language is no code such as "en"');
+  }
+  const { timestamp_granularities: times } = body;
+  const wantsWords = Array.isArray(times) && times.includes("word");
+  if (wantsWords && !timesWords(model.output)) {
+    return refusal(
+      "timestamp_granularities",
+      `"${model.id}" does not tell when each word is spoken; ask for "segment", or for another model`,
+    );
   }
   return await inFolder(options, async (folder) => {
     let heard = readWav(bytes);
@@ -168,14 +179,39 @@ export async function transcribe(
     }, new Uint8Array());
     checkEnd(model, end);
     const transcript = await readTranscript(options, model, folder, end);
+    const { words } = transcript;
+    if (wantsWords && words === null) {
+      throw failed(
+        model,
+        "told no times of words, although its output has them",
+      );
+    }
     const answer: JsonObject = {
       text: transcript.text,
       language: transcript.language ?? model.language ?? language,
       duration: samples.length / sampleRate,
       segments: transcript.segments.map((segment) => ({ ...segment })),
+      ...(wantsWords && words !== null
+        ? { words: words.map((word) => ({ ...word })) }
+        : {}),
     };
     return jsonAnswer(200, answer);
   });
+}
+
+function timesWords(output: TranscriptForm): boolean {
+  switch (output) {
+    case "sphinx":
+    case "whisper-json-full":
+      return true;
+    case "text":
+    case "whisper-json":
+      return false;
+    default: {
+      const never: never = output;
+      return never;
+    }
+  }
 }
 
 async function readTranscript(
@@ -186,12 +222,18 @@ async function readTranscript(
 ): Promise<Transcript> {
   switch (model.output) {
     case "text":
-      return { text: output.trim(), segments: [], language: null };
+      return {
+        text: output.trim(),
+        segments: [],
+        words: null,
+        language: null,
+      };
     case "sphinx":
       return readSphinx(output);
-    case "whisper-json": {
+    case "whisper-json":
+    case "whisper-json-full": {
       const file = await readOutput(options, model, `${folder}/output.json`);
-      const read = readWhisperJson(new TextDecoder().decode(file));
+      const read = readWhisperJson(file);
       if (read === undefined) throw failed(model, "wrote no transcript");
       return read;
     }

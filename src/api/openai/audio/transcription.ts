@@ -30,9 +30,8 @@ const SCHEMA = z.looseObject({
     error: "must be false: Covey streams no events of transcriptions",
   }).nullish(),
   timestamp_granularities: z.array(
-    z.enum(["segment"], {
-      error: 'must be "segment": engines here time no single words',
-    }),
+    z.enum(["segment", "word"], { error: 'must be "segment" or "word"' }),
+    { error: "must be a list, sent as timestamp_granularities[]" },
   ).nullish(),
 });
 
@@ -45,15 +44,30 @@ const ANSWER = z.looseObject({
     end: z.number(),
     text: z.string(),
   })).nullish(),
+  words: z.array(z.looseObject({
+    word: z.string(),
+    start: z.number(),
+    end: z.number(),
+  })).nullish(),
 });
 
 /** Read the form of `POST /v1/audio/transcriptions` as `readAudioForm` gives it. */
 export const readTranscription: InferenceReader = (body, envelope) => {
   const model = parseModelName(body);
-  const { file, response_format } = checkFields(SCHEMA, body);
+  const { file, response_format, timestamp_granularities: times } = checkFields(
+    SCHEMA,
+    body,
+  );
   if (file.size === 0) throw wrongField("file", "must not be empty");
   const format = response_format ?? "json";
   const isTimed = format !== "json" && format !== "text";
+  const wantsWords = times?.includes("word") ?? false;
+  if (wantsWords && format !== "verbose_json") {
+    throw wrongField(
+      "timestamp_granularities",
+      `has "word", which needs the response_format "verbose_json", not "${format}"`,
+    );
+  }
   const asked: InferenceRequest = {
     ...envelope,
     capability: "transcription",
@@ -83,7 +97,10 @@ export const readTranscription: InferenceReader = (body, envelope) => {
     answer: async (routed, { nowMs }) =>
       routed.status >= 400
         ? await respondWith(routed, asked, nowMs)
-        : await writeTranscript(routed, asked, format),
+        : await writeTranscript(routed, asked, format, {
+          words: wantsWords,
+          segments: !wantsWords || times?.includes("segment") === true,
+        }),
   };
 };
 
@@ -91,6 +108,7 @@ async function writeTranscript(
   routed: RoutedAnswer,
   asked: InferenceRequest,
   format: Format,
+  wants: TimedParts,
 ): Promise<Response> {
   const read = ANSWER.safeParse(await readWhole(routed, asked));
   if (!read.success) {
@@ -133,7 +151,7 @@ async function writeTranscript(
     case "verbose_json":
       return respond(
         "application/json",
-        JSON.stringify(verbose(read.data, segments)),
+        JSON.stringify(verbose(read.data, segments, asked.model, wants)),
       );
     default: {
       const never: never = format;
@@ -142,17 +160,36 @@ async function writeTranscript(
   }
 }
 
+/** What of an answer is to have its times. */
+interface TimedParts {
+  readonly words: boolean;
+  readonly segments: boolean;
+}
+
 /** Only what the engine told: no invented probabilities, no guessed language. */
 function verbose(
-  { language, duration, ...told }: z.infer<typeof ANSWER>,
+  { language, duration, words, ...told }: z.infer<typeof ANSWER>,
   segments: readonly SpokenSegment[],
+  model: string,
+  wants: TimedParts,
 ) {
+  const hasWords = words !== undefined && words !== null;
+  if (wants.words && !hasWords) {
+    throw wrongField(
+      "timestamp_granularities",
+      `has "word", but "${model}" does not tell when each word is spoken; ask for "segment", or for another model`,
+    );
+  }
+  const { segments: _, ...rest } = told;
   return {
     task: "transcribe",
     ...(typeof language === "string" ? { language } : {}),
     ...(typeof duration === "number" ? { duration } : {}),
-    ...told,
-    segments: segments.map((segment, id) => ({ id, ...segment })),
+    ...rest,
+    ...(wants.segments
+      ? { segments: segments.map((segment, id) => ({ id, ...segment })) }
+      : {}),
+    ...(hasWords ? { words } : {}),
   };
 }
 
