@@ -99,6 +99,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       tier: config.tier,
       computesHere: () => runsEmbedded(config) && store.list().length > 0,
       ownPids: () => processes.pids(),
+      computesOn: (maker) => computing.engine?.computesOn(maker) ?? false,
       isBusy,
     }),
   );

@@ -20,7 +20,7 @@ export const fitCommand: Command = {
   summary: "Tell whether a model fits into the members' memory",
   usage: "MODEL [--json]",
   help: () =>
-    "NEEDS is weights, what the slots' contexts keep, and buffers, estimated from the\nfile's header. Members without the model are judged by what it takes elsewhere.",
+    "NEEDS is weights, what the slots' contexts keep, and buffers, estimated from the\nfile's header. ON CARDS is what lies or would lie in GPU memory of its own; the rest\nis in the machine's. Members without the model are judged by what it takes elsewhere.",
   run: (args, context) =>
     askNode({
       usage: "fit MODEL [--json]",
@@ -37,6 +37,9 @@ export const fitCommand: Command = {
 };
 
 function formatFit({ nodes }: FitReply): string {
+  const hasCards = nodes.some(({ cardTotalBytes }) =>
+    (cardTotalBytes ?? 0) > 0
+  );
   const rows = nodes.map((one) =>
     [
       one.nodeName,
@@ -47,6 +50,7 @@ function formatFit({ nodes }: FitReply): string {
         ? "?"
         : `${one.slots ?? 1} × ${one.contextLength}`,
       `${gigabytes(one.freeBytes)} of ${gigabytes(one.totalBytes)}`,
+      ...hasCards ? [cardsOf(one)] : [],
       [VERDICTS[one.verdict] ?? one.verdict, one.reason]
         .filter((part) => part !== null).join(": "),
     ].map(escapeUnprintable)
@@ -58,9 +62,20 @@ function formatFit({ nodes }: FitReply): string {
     "WEIGHTS + CONTEXT + BUFFERS",
     "CONTEXT",
     "FREE",
+    ...hasCards ? ["ON CARDS"] : [],
     "VERDICT",
   ];
   return formatTable([titles, ...rows], [2]);
+}
+
+/** What would lie on cards, of what they have free. */
+function cardsOf(
+  { cardBytes, cardFreeBytes, cardTotalBytes }: FitReply["nodes"][number],
+): string {
+  if (cardTotalBytes === null || cardTotalBytes === 0) return "";
+  return `${gigabytes(cardBytes)}, ${gigabytes(cardFreeBytes)} of ${
+    gigabytes(cardTotalBytes)
+  } free`;
 }
 
 function partsOf(

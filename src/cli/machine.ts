@@ -63,9 +63,13 @@ function memoryOf(machine: MachineReading): string | null {
   const pressure = memoryPressure === null || memoryPressure === "normal"
     ? ""
     : ` (pressure ${memoryPressure})`;
+  const { cardMemoryFreeBytes: free, cardMemoryTotalBytes: total } = machine;
+  const cards = total === null || total === 0 || free === null
+    ? ""
+    : `, of cards ${gigabytes(free)} of ${gigabytes(total)}`;
   return `memory ${gigabytes(memoryAvailableBytes)} of ${
     gigabytes(memoryTotalBytes)
-  } free${pressure}`;
+  } free${pressure}${cards}`;
 }
 
 function gigabytes(bytes: number): string {

@@ -12,6 +12,8 @@ export interface MemoryReply {
     readonly reason: string | null;
     readonly retryInMs: number | null;
     readonly memoryBytes: number | null;
+    /** The part of it on cards with memory of their own. */
+    readonly cardBytes: number | null;
     readonly contextLength: number;
     readonly expiresInMs: number | null;
     readonly pinned: boolean | null;
@@ -31,6 +33,10 @@ export interface FitReply {
     readonly neededBytes: number | null;
     readonly freeBytes: number | null;
     readonly totalBytes: number | null;
+    /** The part of what is needed that lies, or would lie, on cards. */
+    readonly cardBytes: number | null;
+    readonly cardFreeBytes: number | null;
+    readonly cardTotalBytes: number | null;
     readonly contextLength: number | null;
     readonly slots: number | null;
     readonly verdict: string;
@@ -61,6 +67,8 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
   const { z } = await import("zod");
   const number = z.number().nullable();
   const text = z.string().nullable();
+  // Older nodes do not speak of cards.
+  const known = number.catch(null);
   const memory = z.object({
     models: z.array(z.object({
       nodeName: z.string(),
@@ -72,6 +80,7 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
       reason: text,
       retryInMs: number,
       memoryBytes: number,
+      cardBytes: known,
       contextLength: z.number(),
       expiresInMs: number,
       pinned: z.boolean().nullable(),
@@ -89,6 +98,9 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
       neededBytes: number,
       freeBytes: number,
       totalBytes: number,
+      cardBytes: known,
+      cardFreeBytes: known,
+      cardTotalBytes: known,
       contextLength: number,
       slots: number,
       verdict: z.string(),

@@ -30,6 +30,8 @@ export const psCommand: Command = {
  * @param reply What the node answered.
  */
 export function formatMemory({ models }: MemoryReply): string {
+  // Where nothing lies on cards, nobody asks what does.
+  const hasCards = models.some(({ cardBytes }) => (cardBytes ?? 0) > 0);
   const rows = models.map((one) =>
     [
       one.model,
@@ -37,6 +39,7 @@ export function formatMemory({ models }: MemoryReply): string {
       one.engine,
       gigabytes(one.memoryBytes),
       String(one.contextLength),
+      ...hasCards ? [gigabytes(one.cardBytes)] : [],
       stateOf(one),
       stayOf(one),
     ].map(escapeUnprintable)
@@ -47,10 +50,11 @@ export function formatMemory({ models }: MemoryReply): string {
     "ENGINE",
     "MEMORY",
     "CONTEXT",
+    ...hasCards ? ["ON CARDS"] : [],
     "STATE",
     "LEAVES",
   ];
-  return formatTable([titles, ...rows], [3, 4]);
+  return formatTable([titles, ...rows], hasCards ? [3, 4, 5] : [3, 4]);
 }
 
 function stateOf(

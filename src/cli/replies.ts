@@ -128,6 +128,8 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
       diskTotalBytes: known,
       gpuBusyShare: known,
       foreignGpuProcesses: known,
+      cardMemoryTotalBytes: known,
+      cardMemoryFreeBytes: known,
     } satisfies Record<keyof MachineReading, unknown>,
   );
   const members = z.object({

@@ -43,6 +43,10 @@ export interface MachineReading {
   readonly gpuBusyShare: number | null;
   /** Processes of others that compute on a card. */
   readonly foreignGpuProcesses: number | null;
+  /** Memory of the cards that this node's engines compute on and that have their own, together; 0 for none. */
+  readonly cardMemoryTotalBytes: number | null;
+  /** The part of it that nobody holds. */
+  readonly cardMemoryFreeBytes: number | null;
 }
 
 /** A machine of which nothing is known. */
@@ -67,6 +71,8 @@ export const UNKNOWN_MACHINE: MachineReading = Object.freeze({
   diskTotalBytes: null,
   gpuBusyShare: null,
   foreignGpuProcesses: null,
+  cardMemoryTotalBytes: null,
+  cardMemoryFreeBytes: null,
 });
 
 /** Whether the machine is fit for work (design.md 6, health): failing them only degrades. */

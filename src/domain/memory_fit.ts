@@ -6,12 +6,16 @@ export interface MemoryNeed {
   readonly cacheBytes: number;
   /** What a computation needs beside that. */
   readonly computeBytes: number;
+  /** Layers by which it can be divided between cards and the machine's memory; absent where the header does not tell. */
+  readonly layers?: number;
 }
 
 /** A model in memory. */
 export interface Residency {
   /** What it is estimated to take, all together. */
   readonly memoryBytes: number;
+  /** The part of it that lies on cards with memory of their own; 0 for none, absent where nobody knows. */
+  readonly cardBytes?: number;
   /** Time until it leaves when nobody asks for it; null for never, and while it is in use. */
   readonly expiresInMs: number | null;
   /** Whether the operator wants it to stay. */

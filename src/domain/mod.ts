@@ -168,6 +168,13 @@ export {
   testPauseMs,
   type TestReport,
 } from "./test_task.ts";
+export {
+  fitsInto,
+  type MemoryRoom,
+  type MemorySplit,
+  roomOnCards,
+  splitMemory,
+} from "./memory_split.ts";
 export type { Upkeep } from "./upkeep.ts";
 export type { InferenceRequest } from "./request.ts";
 export type {

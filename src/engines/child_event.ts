@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { CardReport } from "./card_report.ts";
 
 /** What an engine process tells on its standard output, one JSON object a line. */
 export type ChildEvent =
@@ -11,6 +12,8 @@ export type ChildEvent =
     /** Tokens of context a slot has. */
     readonly contextLength: number;
     readonly slots: number;
+    /** The cards it computes on; null for none but the processor, absent where it does not say. */
+    readonly card?: CardReport | null;
   }
   /** It gives up and says why; it exits next. */
   | { readonly kind: "failed"; readonly reason: string };
@@ -19,6 +22,16 @@ const LONGEST_REASON = 500;
 /** Folders of this machine are no caller's business; a file's own name is. */
 const FOLDERS = /(?:\/[^\s/"'`]+)+\//g;
 
+const bytes = z.number().nonnegative();
+const cardSchema = z.object({
+  gpu: z.string().max(32),
+  layers: z.int().nonnegative(),
+  usedBytes: bytes,
+  totalBytes: bytes,
+  freeBytes: bytes,
+  isShared: z.boolean(),
+}) satisfies z.ZodType<CardReport>;
+
 const schema = z.discriminatedUnion("event", [
   z.object({ event: z.literal("listening") }),
   z.object({ event: z.literal("loading"), progress: z.number() }),
@@ -26,6 +39,7 @@ const schema = z.discriminatedUnion("event", [
     event: z.literal("ready"),
     contextLength: z.int().positive(),
     slots: z.int().positive(),
+    card: cardSchema.nullable().exactOptional(),
   }),
   z.object({ event: z.literal("failed"), reason: z.string() }),
 ]);
@@ -59,6 +73,7 @@ export function parseChildEvent(line: string): ChildEvent | undefined {
         kind: "ready",
         contextLength: data.contextLength,
         slots: data.slots,
+        ...data.card === undefined ? {} : { card: data.card },
       };
     case "failed":
       return {

@@ -1,5 +1,6 @@
 import type { Log } from "../domain/mod.ts";
 import type { Clock, Processes, SpawnOptions } from "../platform/mod.ts";
+import type { CardReport } from "./card_report.ts";
 
 /** What is needed to start one process, made anew for every start. */
 export interface Launch<Channel extends AsyncDisposable> {
@@ -30,8 +31,11 @@ export interface SupervisorOptions<Channel extends AsyncDisposable> {
   ) => Promise<Launch<Channel>>;
   /** Time a load may take; asked at each start. */
   readonly loadDeadlineMs: () => number;
-  /** Told of each load that came to its end, with its time in milliseconds. */
-  readonly onLoaded?: (loadTimeMs: number) => void;
+  /** Told of each load that came to its end, with its time in milliseconds and what the process says of cards. */
+  readonly onLoaded?: (
+    loadTimeMs: number,
+    card: CardReport | null | undefined,
+  ) => void;
   /** Idle time before the process is stopped, unless a caller says otherwise; `Infinity` for never. */
   readonly keepAliveMs: number;
   /** Whether it is to stay for good once it is there; absent for no. */
@@ -71,6 +75,8 @@ export type SupervisorStatus =
     /** Tokens of context a slot has. */
     readonly contextLength: number;
     readonly slots: number;
+    /** The cards it computes on; null for none but the processor, absent where it does not say. */
+    readonly card?: CardReport | null;
     readonly inUse: boolean;
     /** Monotonic time at which it was last let go. */
     readonly lastUsedMs: number;

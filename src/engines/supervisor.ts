@@ -1,5 +1,6 @@
 import { Fault } from "../domain/mod.ts";
 import { backOffMs } from "./back_off.ts";
+import type { CardReport } from "./card_report.ts";
 import type { ChildEvent } from "./child_event.ts";
 import { runChild } from "./child_run.ts";
 import { orAborted } from "./or_aborted.ts";
@@ -30,6 +31,7 @@ type State<Channel> =
     readonly readyMs: number;
     readonly contextLength: number;
     readonly slots: number;
+    readonly card: CardReport | null | undefined;
   }
   | { readonly state: "stopping"; readonly job: Job<Channel> }
   | {
@@ -113,6 +115,7 @@ export class Supervisor<Channel extends AsyncDisposable>
           loadTimeMs: state.readyMs - state.job.startedMs,
           contextLength: state.contextLength,
           slots: state.slots,
+          ...state.card === undefined ? {} : { card: state.card },
           inUse: this.#users > 0,
           lastUsedMs: this.#lastUsedMs,
           expiresInMs: this.#idle === null
@@ -357,12 +360,13 @@ export class Supervisor<Channel extends AsyncDisposable>
           readyMs,
           contextLength: event.contextLength,
           slots: event.slots,
+          card: event.card,
         };
         log.info("An engine is ready", {
           model: name,
           loadTimeMs: Math.round(readyMs - job.startedMs),
         });
-        this.#options.onLoaded?.(readyMs - job.startedMs);
+        this.#options.onLoaded?.(readyMs - job.startedMs, event.card);
         job.ready.resolve();
         if (this.#users === 0) this.#startIdling();
         return;

@@ -18,7 +18,7 @@ import { createThermalZones } from "./thermal_zones.ts";
  */
 export function listLinuxSensors(
   reader: MachineReader,
-  { modelsDir, nowMs, ownPids }: SensorNeeds,
+  { computesOn, modelsDir, nowMs, ownPids }: SensorNeeds,
 ): readonly Sensor[] {
   return [
     createThermalZones(reader),
@@ -27,9 +27,9 @@ export function listLinuxSensors(
     createDiskActivity(reader, modelsDir, nowMs),
     createCpuClock(reader),
     createPowerSupply(reader),
-    createAmdGpu(reader),
+    createAmdGpu(reader, () => computesOn("amd")),
     createDiskSpace(reader, modelsDir),
     createPiFirmware(reader),
-    createNvidia(reader, ownPids),
+    createNvidia(reader, ownPids, () => computesOn("nvidia")),
   ];
 }

@@ -78,6 +78,16 @@ const GAUGES: readonly {
     help: "Processes of others that compute on a card.",
     read: (machine) => machine.foreignGpuProcesses,
   },
+  {
+    name: "card_memory_bytes",
+    help: "Memory of the cards that this node's engines compute on.",
+    read: (machine) => machine.cardMemoryTotalBytes,
+  },
+  {
+    name: "card_memory_free_bytes",
+    help: "The part of it that nobody holds.",
+    read: (machine) => machine.cardMemoryFreeBytes,
+  },
 ];
 
 /**

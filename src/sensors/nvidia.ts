@@ -1,9 +1,10 @@
+import { cardMemoryFacts } from "./card_memory.ts";
 import { greatest, readCelsius, readNumber } from "./number_reading.ts";
 import type { Facts, MachineReader, Sensor } from "./sensor.ts";
 
 const GPU_QUERY = [
   "nvidia-smi",
-  "--query-gpu=power.limit,power.default_limit,clocks_throttle_reasons.active,utilization.gpu,temperature.gpu",
+  "--query-gpu=power.limit,power.default_limit,clocks_throttle_reasons.active,utilization.gpu,temperature.gpu,memory.total,memory.free",
   "--format=csv,noheader,nounits",
 ];
 const PROCESS_QUERY = [
@@ -14,6 +15,8 @@ const PROCESS_QUERY = [
 const MOST_CARDS = 32;
 const MOST_PROCESSES = 256;
 const MOST_WATTS = 100_000;
+const MIB = 2 ** 20;
+const MOST_MIB = 2 ** 30;
 
 /** NVML's throttle reasons: software and hardware thermal slowdown, hardware slowdown. */
 const HOT = 0x20n | 0x40n | 0x08n;
@@ -27,14 +30,17 @@ const IN_USE = 0.05;
 /**
  * Read what `nvidia-smi --query-gpu` says, one line a card.
  *
- * @param text What it printed; fields may be `[N/A]` or `[Not Supported]`.
+ * @param text What it printed; fields may be `[N/A]` or `[Not Supported]`, memory's among them where a card has none of its own.
+ * @param isUsed Whether this node's engines compute on such cards.
  */
-export function parseCards(text: string | null): Facts | null {
+export function parseCards(text: string | null, isUsed = true): Facts | null {
   const cards = (text ?? "").split("\n").slice(0, MOST_CARDS).flatMap(
     (line) => {
       const fields = line.split(",").map((field) => field.trim());
-      if (fields.length !== 5) return [];
-      const [limit, factory, reasons, busy, celsius] = fields;
+      if (fields.length !== 7) return [];
+      const [limit, factory, reasons, busy, celsius, total, free] = fields;
+      const totalMib = readNumber(total, 1, MOST_MIB);
+      const freeMib = readNumber(free, 0, totalMib ?? MOST_MIB);
       const watts = readNumber(limit, 1, MOST_WATTS);
       const factoryWatts = readNumber(factory, 1, MOST_WATTS);
       const bits = /^0x[0-9a-f]{1,16}$/i.test(reasons ?? "")
@@ -49,6 +55,10 @@ export function parseCards(text: string | null): Facts | null {
         isCapped: bits !== null && (bits & POWER_BRAKE) !== 0n ? true : lowered,
         busyShare: percent === null ? null : percent / 100,
         celsius: readCelsius(celsius),
+        memory: {
+          totalBytes: totalMib === null ? null : totalMib * MIB,
+          freeBytes: freeMib === null ? null : freeMib * MIB,
+        },
       }];
     },
   );
@@ -57,6 +67,7 @@ export function parseCards(text: string | null): Facts | null {
     isPowerCapped: any(cards.map(({ isCapped }) => isCapped)),
     gpuBusyShare: greatest(cards.map(({ busyShare }) => busyShare)),
     temperatureCelsius: greatest(cards.map(({ celsius }) => celsius)),
+    ...cardMemoryFacts(cards.map(({ memory }) => memory), isUsed),
   };
   return Object.values(facts).every((fact) => fact === null) ? null : facts;
 }
@@ -73,16 +84,21 @@ export function parseComputePids(text: string | null): readonly number[] {
  *
  * @param reader The machine.
  * @param ownPids Processes of this node and its engines.
+ * @param isUsed Whether its engines compute on them.
  */
 export function createNvidia(
   reader: MachineReader,
   ownPids: () => readonly number[],
+  isUsed: () => boolean,
 ): Sensor {
   return {
     name: "nvidia-smi",
     pace: "slow",
     async sample(signal) {
-      const facts = parseCards(await reader.run(GPU_QUERY, signal));
+      const facts = parseCards(
+        await reader.run(GPU_QUERY, signal),
+        isUsed(),
+      );
       if (facts === null) return null;
       const { gpuBusyShare } = facts;
       if (gpuBusyShare === undefined || gpuBusyShare === null) return facts;

@@ -34,7 +34,7 @@ interface Watched {
   presence: Presence;
   facts: Facts | null;
   dueMs: number;
-  running: boolean;
+  running: Promise<void> | null;
   hasFailed: boolean;
 }
 
@@ -62,6 +62,25 @@ export class Sampler implements AsyncDisposable {
     return this.#reading;
   }
 
+  /**
+   * Ask some sensors now, as far as this machine has them.
+   *
+   * @param names Which.
+   */
+  async look(names: readonly string[]): Promise<void> {
+    await Promise.all(
+      this.#watched.filter(({ facts, sensor }) =>
+        facts !== null && names.includes(sensor.name)
+      ).map(async (watched) => {
+        // What is being asked for was asked before: things may have changed.
+        await watched.running;
+        if (!this.#life.signal.aborted) {
+          await (watched.running ?? this.#start(watched));
+        }
+      }),
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
@@ -78,7 +97,7 @@ export class Sampler implements AsyncDisposable {
         presence: UNASKED,
         facts: null,
         dueMs: nowMs,
-        running: false,
+        running: null,
         hasFailed: false,
       }));
       this.#tick();
@@ -99,23 +118,31 @@ export class Sampler implements AsyncDisposable {
       : EVERY_MS;
     for (const watched of this.#watched) {
       const { dueMs, presence, running, sensor } = watched;
-      if (running || Math.max(dueMs, presence.notBeforeMs) > nowMs + SLACK_MS) {
+      if (
+        running !== null ||
+        Math.max(dueMs, presence.notBeforeMs) > nowMs + SLACK_MS
+      ) {
         continue;
       }
       watched.dueMs = nowMs + everyMs[sensor.pace];
-      const done = this.#sample(watched).finally(() =>
-        this.#running.delete(done)
-      );
-      this.#running.add(done);
+      this.#start(watched);
     }
     this.#timer = clock.after(everyMs.fast, () => this.#tick());
   }
 
+  #start(watched: Watched): Promise<void> {
+    const done = this.#sample(watched).finally(() => {
+      watched.running = null;
+      this.#running.delete(done);
+    });
+    watched.running = done;
+    this.#running.add(done);
+    return done;
+  }
+
   async #sample(watched: Watched): Promise<void> {
     const { clock, onReading } = this.#options;
-    watched.running = true;
     const facts = await this.#ask(watched);
-    watched.running = false;
     if (this.#life.signal.aborted) return;
     watched.presence = stepPresence(
       watched.presence,

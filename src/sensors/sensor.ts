@@ -1,4 +1,5 @@
 import type { MachineReading } from "../domain/mod.ts";
+import type { GpuMaker } from "./seen_gpus.ts";
 
 /** The part of a reading that one sensor tells; what it leaves out or null is not known. */
 export type Facts = Partial<MachineReading>;
@@ -38,6 +39,8 @@ export interface SensorNeeds {
   readonly modelsDir: string;
   /** Process ids of this node's engines. */
   ownPids(): readonly number[];
+  /** Whether this node's engines compute on a maker's cards. */
+  computesOn(maker: GpuMaker): boolean;
   /** Monotonic time. */
   nowMs(): number;
 }

@@ -13,6 +13,7 @@ import { createHostReader } from "./host_reader.ts";
 import { tierOfMachine } from "./machine_tier.ts";
 import { judgeConditions } from "./judge_conditions.ts";
 import { Sampler } from "./sampler.ts";
+import type { GpuMaker } from "./seen_gpus.ts";
 import type { MachineReader } from "./sensor.ts";
 import { loadSensors } from "./sensor_list.ts";
 import { type SpeedCondition, speedConditions } from "./speed_conditions.ts";
@@ -20,6 +21,8 @@ import { SpeedEffects } from "./speed_effects.ts";
 
 /** How often the machine's fitness is judged anew. */
 const JUDGE_EVERY_MS = 30_000;
+/** Sensors that tell of cards' memory. */
+const CARD_SENSORS: readonly string[] = ["amdgpu", "nvidia-smi"];
 
 /** What sensors are made of. */
 export interface SensorsOptions {
@@ -39,6 +42,8 @@ export interface SensorsOptions {
   computesHere(): boolean;
   /** Process ids of this node's engines. */
   ownPids(): readonly number[];
+  /** Whether this node's engines compute on a maker's cards; absent for no. */
+  computesOn?(maker: GpuMaker): boolean;
   /** Whether this node has work now; idle ones are sampled less often. */
   isBusy(): boolean;
 }
@@ -55,6 +60,8 @@ export interface ShownEffect {
 export interface Sensors extends Machine, SpeedPrior, AsyncDisposable {
   /** Memory that this process's container leaves it now, in bytes; `Infinity` where none limits it. */
   containerFreeBytes(): Promise<number>;
+  /** Room that a model would find on cards now: looks at them, however long ago they were looked at last. */
+  lookAtCards(): Promise<void>;
   /** What slows engines down now, with its learned effect. */
   effects(): readonly ShownEffect[];
 }
@@ -92,6 +99,7 @@ class MachineSensors implements Sensors {
         loadSensors(options.platform, this.#reader, {
           modelsDir,
           ownPids,
+          computesOn: (maker) => options.computesOn?.(maker) ?? false,
           nowMs: () => clock.monotonic(),
         }),
       clock,
@@ -138,6 +146,10 @@ class MachineSensors implements Sensors {
     const { readCgroupMemory } = await import("./cgroup_memory.ts");
     const memory = await readCgroupMemory(this.#reader);
     return memory?.availableBytes ?? Infinity;
+  }
+
+  async lookAtCards(): Promise<void> {
+    await this.#sampler.look(CARD_SENSORS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fitRows } from "../../src/api/memory_views.ts";
+import { fitRows } from "../../src/api/fit_view.ts";
 import type { MemberView, Offer, PlacedOffer } from "../../src/domain/mod.ts";
 import { UNKNOWN_MACHINE } from "../../src/domain/mod.ts";
 import { offerOf } from "../fakes/scripted_engine.ts";
@@ -60,6 +60,41 @@ Deno.test("fitRows judges by what engines say, and members without the model by 
     "no_room_now",
     "fits",
   ]);
+});
+
+Deno.test("fitRows counts cards with memory of their own as room, of members with the model and without", () => {
+  const carded = (id: typeof SELF, freeGb: number): MemberView => {
+    const one = member(id, 3, 4);
+    const { machine = UNKNOWN_MACHINE } = one;
+    return {
+      ...one,
+      machine: {
+        ...machine,
+        cardMemoryTotalBytes: 24 * GB,
+        cardMemoryFreeBytes: freeGb * GB,
+      },
+    };
+  };
+  const memory = { ...MEMORY, layers: 32 };
+  const rows = (free: readonly [number, number]) =>
+    fitRows(
+      [placed({ memory, state: COLD })],
+      [carded(SELF, free[0]), carded(PEER, free[1])],
+    ).map(({ cardBytes, verdict }) => [cardBytes, verdict]);
+  assert.deepEqual(rows([20, 20]), [[8 * GB, "fits"], [8 * GB, "fits"]]);
+  assert.deepEqual(rows([1, 1]), [[0, "fits_after_unloading"], [
+    0,
+    "no_room_now",
+  ]]);
+  const residency = {
+    memoryBytes: 8 * GB,
+    cardBytes: 6 * GB,
+    expiresInMs: null,
+    isPinned: false,
+    isInUse: false,
+  };
+  const [loaded] = fitRows([placed({ memory, residency })], [carded(SELF, 1)]);
+  assert.deepEqual([loaded?.cardBytes, loaded?.verdict], [6 * GB, "loaded"]);
 });
 
 Deno.test("the memory of members is shown, asked about and freed over the API", async () => {

@@ -119,6 +119,49 @@ Deno.test("fit prints needs against memory for every member", async () => {
   ]);
 });
 
+Deno.test("ps and fit tell of cards where some member has one", async () => {
+  const memory = await run(["ps"], {
+    "/covey/memory": answered({
+      models: [{ ...ROW, cardBytes: 5.8e9 }, { ...ROW, cardBytes: null }],
+    }),
+  });
+  assert.deepEqual(memory.out.split("\n"), [
+    "MODEL  NODE  ENGINE    MEMORY  CONTEXT  ON CARDS  STATE  LEAVES",
+    "m      ada   embedded  6.2 GB     8192    5.8 GB  warm   in 4 min",
+    "m      ada   embedded  6.2 GB     8192         ?  warm   in 4 min",
+  ]);
+  const node = {
+    nodeName: "ada",
+    engine: "embedded",
+    weightsBytes: 5e9,
+    cacheBytes: 2e9,
+    computeBytes: 4e8,
+    neededBytes: 7.4e9,
+    freeBytes: 12e9,
+    totalBytes: 16e9,
+    contextLength: 8192,
+    slots: 2,
+    verdict: "fits",
+    reason: null,
+  };
+  const cards = {
+    cardBytes: 7.4e9,
+    cardFreeBytes: 20e9,
+    cardTotalBytes: 24e9,
+  };
+  const fit = await run(["fit", "m"], {
+    "/covey/fit/m": answered({
+      model: "m",
+      nodes: [{ ...node, ...cards }, { ...node, nodeName: "pi" }],
+    }),
+  });
+  assert.match(fit.out, /FREE +ON CARDS +VERDICT/);
+  assert.match(
+    fit.out,
+    /12\.0 GB of 16\.0 GB +7\.4 GB, 20\.0 GB of 24\.0 GB free +fits/,
+  );
+});
+
 Deno.test("unload says what came of it, and fails where a model stayed", async () => {
   const outcome = (
     nodeName: string,

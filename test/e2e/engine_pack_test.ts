@@ -83,6 +83,11 @@ Deno.test({
     });
     assert.equal(loaded.status, 200, await loaded.text());
     assert.match(node.log(), /[1-9] layers compute on vulkan: llvmpipe/);
+    const { models: [held] } = await (await fetch(`${node.url}/api/ps`)).json();
+    assert.ok(
+      held.size_vram > 0 && held.size_vram < held.size,
+      `${held.size_vram}`,
+    );
     // What it computes meanwhile to measure itself takes this driver too long to wait for.
     await node.end("SIGKILL");
     if (HAS_CLUSTER) await comesFromMember(join(dataDir, "packs"));

@@ -69,6 +69,8 @@ Deno.test("engine host tells of its life in order and dies with its parent's end
   const ready = await host.until("ready");
   assert.equal(ready.contextLength, 2048);
   assert.equal(ready.slots, 2);
+  // It was told to use no card.
+  assert.equal(ready.card, null);
   assert.equal(typeof ready.loadTimeMs, "number");
   const answer = await host.ask(CHAT, {
     messages: say("Go on"),

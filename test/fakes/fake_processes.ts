@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../src/domain/mod.ts";
 import type {
   Child,
   ExitStatus,
@@ -40,7 +41,7 @@ export class FakeChild implements Child {
   }
 
   /** Print an event. */
-  say(event: Record<string, string | number>): void {
+  say(event: JsonObject): void {
     this.#out?.enqueue(new TextEncoder().encode(`${JSON.stringify(event)}\n`));
   }
 

@@ -70,16 +70,23 @@ Deno.test("ArrivalRates makes reuse likely where requests are frequent and time 
 
 Deno.test("victimsFor takes idle models, longest unused first, until there is room", () => {
   const free = { inUse: false, isPinned: false };
+  const room = (ramBytes: number, cardBytes = 0) => ({ ramBytes, cardBytes });
   const residents = [
-    { ...free, name: "new", lastUsedMs: 9, bytes: 10 },
-    { ...free, name: "old", lastUsedMs: 1, bytes: 10 },
-    { ...free, name: "busy", inUse: true, lastUsedMs: 0, bytes: 100 },
+    { ...free, ...room(10), name: "new", lastUsedMs: 9 },
+    { ...free, ...room(10), name: "old", lastUsedMs: 1 },
+    { ...free, ...room(100), name: "busy", inUse: true, lastUsedMs: 0 },
+    { ...free, ...room(1, 20), name: "carded", lastUsedMs: 5 },
   ];
-  const names = (needed: number) =>
-    victimsFor(5, needed, residents).map(({ name }) => name);
+  const names = (ramBytes: number, cardBytes = 0) =>
+    victimsFor(room(5, 5), room(ramBytes, cardBytes), residents)
+      .map(({ name }) => name);
   assert.deepEqual(names(5), []);
   assert.deepEqual(names(15), ["old"]);
-  assert.deepEqual(names(90), ["old", "new"]);
+  assert.deepEqual(names(90), ["old", "carded", "new"]);
+  // Where cards are short, what lies in the machine's memory stays.
+  assert.deepEqual(names(5, 10), ["carded"]);
+  assert.deepEqual(names(5, 90), ["carded"]);
+  assert.deepEqual(names(12, 10), ["old", "carded"]);
 });
 
 function simulated(clock: ManualClock, digit: number) {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseBusyPercent } from "../../src/sensors/amd_gpu.ts";
+import {
+  parseBusyPercent,
+  parseVideoMemory,
+} from "../../src/sensors/amd_gpu.ts";
 import {
   parseGroupPaths,
   parseLimit,
@@ -58,6 +61,7 @@ const HOSTILE = [
 
 const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseBusyPercent,
+  parseVideoMemory: (text) => parseVideoMemory(text, text),
   parseLimit,
   parseCpuTimes,
   parseLoad1,
@@ -168,9 +172,11 @@ Deno.test("judgeSupplies ignores the battery of a mouse and believes the mains",
 Deno.test("parseCards reads several cards and half of what one says", () => {
   assert.deepEqual(
     parseCards(
-      "250.00, 350.00, 0x0000000000000004, 97, 71\n[N/A], [N/A], 0x0000000000000040, [N/A], 0\n",
+      "250.00, 350.00, 0x0000000000000004, 97, 71, 24564, 1024\n[N/A], [N/A], 0x0000000000000040, [N/A], 0, 8192, 8000\n",
     ),
     {
+      cardMemoryTotalBytes: (24_564 + 8_192) * 2 ** 20,
+      cardMemoryFreeBytes: (1_024 + 8_000) * 2 ** 20,
       isThrottled: true,
       isPowerCapped: true,
       gpuBusyShare: 0.97,
@@ -178,10 +184,32 @@ Deno.test("parseCards reads several cards and half of what one says", () => {
     },
   );
   assert.equal(
-    parseCards("350.00, 350.00, 0x0000000000000004, 97, 71\n")?.isPowerCapped,
+    parseCards("350.00, 350.00, 0x0000000000000004, 97, 71, 8192, 8000\n")
+      ?.isPowerCapped,
     false,
   );
+  // Of a card that has no memory of its own, or does not tell, nothing is known.
+  const shared = parseCards("[N/A], [N/A], 0x0, 3, 40, [N/A], [N/A]\n");
+  assert.equal(shared?.cardMemoryTotalBytes, null);
+  assert.equal(shared?.cardMemoryFreeBytes, null);
+  const unused = parseCards("350, 350, 0x0, 3, 40, 8192, 8000\n", false);
+  assert.equal(unused?.cardMemoryTotalBytes, 0);
   assert.deepEqual(parseComputePids("12\n[N/A]\n-1\n0\n34\n"), [12, 34]);
+});
+
+Deno.test("parseVideoMemory knows a card of its own from a processor's", () => {
+  const GIB = 2 ** 30;
+  const text = (gib: number) => `${gib * GIB}\n`;
+  assert.deepEqual(parseVideoMemory(text(16), text(4)), {
+    totalBytes: 16 * GIB,
+    freeBytes: 12 * GIB,
+  });
+  assert.deepEqual(parseVideoMemory(text(16), null), {
+    totalBytes: 16 * GIB,
+    freeBytes: null,
+  });
+  assert.deepEqual(parseVideoMemory(text(16), text(17))?.freeBytes, null);
+  assert.equal(parseVideoMemory(text(0.5), text(0.1)), null);
 });
 
 Deno.test("parseProcessTicks reads past a name with brackets and spaces", () => {

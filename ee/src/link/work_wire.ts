@@ -72,9 +72,11 @@ const offerSchema = z.object({
     weightsBytes: bytes,
     cacheBytes: bytes,
     computeBytes: bytes,
+    layers: z.number().int().nonnegative().exactOptional(),
   }).exactOptional(),
   residency: z.object({
     memoryBytes: bytes,
+    cardBytes: bytes.exactOptional(),
     expiresInMs: ms.nullable(),
     isPinned: z.boolean(),
     isInUse: z.boolean(),
@@ -125,6 +127,8 @@ const machineSchema = z.object(
     diskTotalBytes: number,
     gpuBusyShare: number,
     foreignGpuProcesses: number,
+    cardMemoryTotalBytes: number,
+    cardMemoryFreeBytes: number,
   } satisfies Record<keyof MachineReading, z.ZodType>,
 );
 

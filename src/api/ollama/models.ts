@@ -54,7 +54,7 @@ export function runningOf(
           ...(root === null ? {} : { root }),
         }),
         expires_at: new Date(expiryOf(residency, nowMs)).toISOString(),
-        size_vram: 0,
+        size_vram: residency?.cardBytes ?? 0,
         context_length: contextLength,
         node: nodeName,
         pinned: residency?.isPinned ?? false,

@@ -37,6 +37,8 @@ const SERVED: ReadonlySet<Capability> = new Set([
 export interface EmbeddedEngine extends Engine, AsyncDisposable {
   /** Whether it computes with a model just now. */
   isUsing(model: string): boolean;
+  /** Whether its models compute on cards of a maker, as far as is known. */
+  computesOn(maker: "nvidia" | "amd" | "intel"): boolean;
 }
 
 /**
@@ -60,6 +62,8 @@ class ChildEngine implements EmbeddedEngine {
   readonly canUnload = true;
   readonly #options: EmbeddedEngineOptions;
   readonly #loaded: LoadedModels;
+  /** Cards are looked at after the start: until then none is known. */
+  readonly #looked: Promise<void>;
   /** Attempts under way, with the time at which each is expected to be over. */
   readonly #running = new Map<Attempt, number>();
   #closed = false;
@@ -70,6 +74,11 @@ class ChildEngine implements EmbeddedEngine {
     this.nodeName = options.nodeName;
     this.id = options.serverProgram === undefined ? "embedded" : "llama-server";
     this.#loaded = new LoadedModels(options);
+    this.#looked = this.#loaded.cards.look().catch((error) =>
+      options.log.warn("Failed to look for GPU libraries", {
+        reason: error instanceof Error ? error.message : String(error),
+      })
+    );
   }
 
   view(): EngineView {
@@ -131,8 +140,13 @@ class ChildEngine implements EmbeddedEngine {
     return [...this.#running.keys()].some((attempt) => attempt.model === model);
   }
 
+  computesOn(maker: "nvidia" | "amd" | "intel"): boolean {
+    return this.#loaded.cards.computesOn(maker);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    await this.#looked;
     await this.#loaded[Symbol.asyncDispose]();
   }
 
@@ -187,6 +201,7 @@ class ChildEngine implements EmbeddedEngine {
     const contextLimit = this.#loaded.contextLimit(model);
     const memory = this.#loaded.need(model);
     const isAbsent = status.state === "stopped" || status.state === "stopping";
+    const cardBytes = this.#loaded.cardBytes(model);
     const misfit = isAbsent ? this.#loaded.misfit(model) : null;
     return {
       model: model.name,
@@ -202,6 +217,7 @@ class ChildEngine implements EmbeddedEngine {
         ? {
           residency: {
             memoryBytes: neededMemory(memory),
+            ...cardBytes === null ? {} : { cardBytes },
             expiresInMs: status.expiresInMs,
             isPinned: this.#loaded.isPinned(model),
             isInUse: status.inUse,

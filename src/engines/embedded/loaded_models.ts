@@ -14,7 +14,8 @@ import type { EmbeddedEngineOptions } from "./embedded_options.ts";
 import type { HostOptions } from "./host/options.ts";
 import { LoadSpeed } from "./load_speed.ts";
 import { countPhysicalCores } from "./physical_cores.ts";
-import { type HeldModel, RoomMaker } from "./room_maker.ts";
+import { cardBytesOf, type HeldModel } from "./held_memory.ts";
+import { RoomMaker } from "./room_maker.ts";
 import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
 
 const TOKEN_BYTES = 32;
@@ -80,6 +81,17 @@ export class LoadedModels implements AsyncDisposable {
   /** What a model takes of memory, or would take. */
   need(model: LocalModel): MemoryNeed {
     return this.#room.need(model, this.contextLength(model));
+  }
+
+  /** What of it lies on cards with memory of their own; null for one that is not loaded, and where nobody knows. */
+  cardBytes(model: LocalModel): number | null {
+    const status = this.status(model);
+    return status.state === "ready" ? cardBytesOf(status) : null;
+  }
+
+  /** Cards that models compute on, or would. */
+  get cards(): RoomMaker["cards"] {
+    return this.#room.cards;
   }
 
   /** Why a model that is not in memory can not be loaded now, or null. */
@@ -205,8 +217,10 @@ export class LoadedModels implements AsyncDisposable {
       keepAliveMs,
       isPinned: this.isPinned(model),
       loadDeadlineMs: () => this.#speed.deadlineMs(model.sizeBytes),
-      onLoaded: (loadTimeMs) =>
-        this.#speed.observe(model.sizeBytes, loadTimeMs),
+      onLoaded: (loadTimeMs, card) => {
+        this.#speed.observe(model.sizeBytes, loadTimeMs);
+        this.#room.heard(card);
+      },
       prepare: (signal, contextLength) =>
         this.#prepare(model, contextLength, signal),
     });

@@ -1,7 +1,8 @@
 import {
+  fitsInto,
   type LocalModel,
   type MemoryNeed,
-  neededMemory,
+  type MemoryRoom,
 } from "../../domain/mod.ts";
 
 /** Keys and values are kept as 16-bit floats. */
@@ -22,7 +23,7 @@ const UNKNOWN_SHARE = 0.2;
 const LEAST_CONTEXT = 2_048;
 const LARGEST_CONTEXT = 32_768;
 const CONTEXT_STEP = 256;
-/** The part of all memory that one model may take by itself: the system and others live there too. */
+/** The part of all the machine's memory that one model may take by itself: the system and others live there too. */
 const MOST_SHARE = 0.85;
 
 /**
@@ -59,6 +60,7 @@ export function memoryNeed(
     cacheBytes: shape.layers * shape.keptPerToken * KEPT_BYTES * tokens,
     computeBytes: PROCESS_BYTES +
       batch * (widest * COMPUTED_BYTES + contextLength * MASK_BYTES),
+    layers: shape.layers,
   };
 }
 
@@ -67,18 +69,18 @@ export function memoryNeed(
  *
  * @param model The model.
  * @param slots Slots.
- * @param bytes The memory.
+ * @param room The memory.
  * @param most Tokens that nobody needs more than.
  * @returns Tokens, a multiple of 256 unless it is `most` itself; 0 where not even 256 fit.
  */
 export function contextWithin(
   model: LocalModel,
   slots: number,
-  bytes: number,
+  room: MemoryRoom,
   most: number,
 ): number {
   const fits = (tokens: number) =>
-    neededMemory(memoryNeed(model, tokens, slots)) <= bytes;
+    fitsInto(memoryNeed(model, tokens, slots), room);
   if (fits(most)) return most;
   // What is needed grows with the context, so halving finds the edge.
   let low = 0;
@@ -97,7 +99,7 @@ export interface ContextTerms {
   readonly configured: number | null;
   readonly slots: number;
   /** All memory that there is, or null where nobody knows. */
-  readonly totalBytes: number | null;
+  readonly total: MemoryRoom | null;
 }
 
 /**
@@ -110,12 +112,12 @@ export interface ContextTerms {
  */
 export function usualContext(
   model: LocalModel,
-  { configured, slots, totalBytes }: ContextTerms,
+  { configured, slots, total }: ContextTerms,
 ): number {
   if (configured !== null) return Math.min(configured, model.contextLength);
   const most = Math.min(LARGEST_CONTEXT, model.contextLength);
-  if (totalBytes === null) return most;
-  const fitting = contextWithin(model, slots, totalBytes * MOST_SHARE, most);
+  if (total === null) return most;
+  const fitting = contextWithin(model, slots, mostOf(total), most);
   return Math.max(fitting, leastContext(most));
 }
 
@@ -140,9 +142,14 @@ export function largestContext(
   model: LocalModel,
   terms: ContextTerms,
 ): number {
-  const { slots, totalBytes } = terms;
-  const possible = totalBytes === null
+  const { slots, total } = terms;
+  const possible = total === null
     ? model.contextLength
-    : contextWithin(model, slots, totalBytes * MOST_SHARE, model.contextLength);
+    : contextWithin(model, slots, mostOf(total), model.contextLength);
   return Math.max(possible, usualContext(model, terms));
+}
+
+/** What one model may take of it: nobody else has a use for cards. */
+function mostOf({ cardBytes, ramBytes }: MemoryRoom): MemoryRoom {
+  return { cardBytes, ramBytes: ramBytes * MOST_SHARE };
 }

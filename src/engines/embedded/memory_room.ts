@@ -1,5 +1,7 @@
+import type { MemoryRoom } from "../../domain/mod.ts";
+
 /** A model in memory, as far as making room is concerned. */
-export interface Resident {
+export interface Resident extends MemoryRoom {
   readonly name: string;
   readonly inUse: boolean;
   readonly isPinned: boolean;
@@ -19,47 +21,64 @@ export function roomFor(bytes: number): number {
 }
 
 /**
+ * Put some memory together.
+ *
+ * @param rooms Parts of it.
+ */
+export function addRooms(rooms: readonly MemoryRoom[]): MemoryRoom {
+  return rooms.reduce<MemoryRoom>(
+    (sum, { cardBytes, ramBytes }) => ({
+      ramBytes: sum.ramBytes + ramBytes,
+      cardBytes: sum.cardBytes + cardBytes,
+    }),
+    { ramBytes: 0, cardBytes: 0 },
+  );
+}
+
+/**
  * Foresee which models would have to go for another one.
  *
- * @param freeBytes Memory that is free now.
+ * @param free Memory that is free now.
  * @param needed Memory that is needed.
  * @param residents Models in memory with what each holds.
  * @returns Those that would be unloaded, in order.
  */
-export function victimsFor<T extends Resident & { readonly bytes: number }>(
-  freeBytes: number,
-  needed: number,
+export function victimsFor<T extends Resident>(
+  free: MemoryRoom,
+  needed: MemoryRoom,
   residents: readonly T[],
 ): readonly T[] {
   const victims: T[] = [];
-  let free = freeBytes;
   for (;;) {
     const left = residents.filter((one) => !victims.includes(one));
-    const name = chooseVictim(free, needed, left)?.name;
+    const name = chooseVictim(addRooms([free, ...victims]), needed, left)?.name;
     const victim = left.find((one) => one.name === name);
     if (victim === undefined) return victims;
     victims.push(victim);
-    free += victim.bytes;
   }
 }
 
 /**
  * Choose the model to unload next for another one.
  *
- * @param freeBytes Memory that is free now.
+ * @param free Memory that is free now.
  * @param needed Memory that is needed.
  * @param residents Models in memory.
- * @returns The idle one without a pin that was used least recently, or null
- * where none is needed or there is none.
+ * @returns The idle one without a pin that was used least recently, of those
+ * that hold some of what is short, or null where none is needed or there is none.
  */
 export function chooseVictim(
-  freeBytes: number,
-  needed: number,
+  free: MemoryRoom,
+  needed: MemoryRoom,
   residents: readonly Resident[],
 ): Resident | null {
-  if (freeBytes >= needed) return null;
+  const lacksRam = free.ramBytes < needed.ramBytes;
+  const lacksCard = free.cardBytes < needed.cardBytes;
   return residents
-    .filter(({ inUse, isPinned }) => !inUse && !isPinned)
+    .filter(({ cardBytes, inUse, isPinned, ramBytes }) =>
+      !inUse && !isPinned &&
+      ((lacksRam && ramBytes > 0) || (lacksCard && cardBytes > 0))
+    )
     .reduce<Resident | null>(
       (oldest, one) =>
         oldest === null || one.lastUsedMs < oldest.lastUsedMs ? one : oldest,

@@ -1,14 +1,19 @@
 import {
   type Eviction,
   Fault,
+  fitsInto,
   type LocalModel,
   type MemoryNeed,
+  type MemoryRoom,
   type Misfit,
   neededMemory,
+  splitMemory,
 } from "../../domain/mod.ts";
+import type { CardReport } from "../card_report.ts";
 import { orAborted } from "../or_aborted.ts";
-import type { SupervisorStatus } from "../supervision.ts";
+import { CardWatch } from "./card_watch.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
+import { HeldMemory, type HeldModel } from "./held_memory.ts";
 import {
   contextWithin,
   largestContext,
@@ -16,26 +21,23 @@ import {
   memoryNeed,
   usualContext,
 } from "./memory_need.ts";
-import { chooseVictim, roomFor, victimsFor } from "./memory_room.ts";
-
-/** A model that is in memory, or on its way into or out of it. */
-export interface HeldModel {
-  readonly model: LocalModel;
-  readonly isPinned: boolean;
-  status(): SupervisorStatus;
-  /** Take it out of memory, unless it is used; resolves with whether it went. */
-  stopIfIdle(): Promise<boolean>;
-}
+import {
+  addRooms,
+  chooseVictim,
+  type Resident,
+  roomFor,
+  victimsFor,
+} from "./memory_room.ts";
 
 /** What is known of a model on this machine, however it stands. */
 interface Reckoned {
-  /** What it was reckoned with. */
-  readonly totalBytes: number | null;
+  /** What it was reckoned with; null where nobody knows. */
+  readonly total: MemoryRoom | null;
   readonly usual: number;
   readonly largest: number;
   /** The shortest context that it is loaded with. */
   readonly least: number;
-  readonly leastBytes: number;
+  readonly leastNeed: MemoryNeed;
 }
 
 /** Of models that compute only the end of their answers can be waited for. */
@@ -50,9 +52,10 @@ const MISFIT_RETRY_MS = 5_000;
  */
 export class RoomMaker {
   readonly #options: EmbeddedEngineOptions;
-  readonly #held: () => readonly HeldModel[];
+  readonly #held: HeldMemory;
+  readonly #cards: CardWatch;
   /** Memory for models, free or held by them, as of the last load; null before. */
-  #roomBytes: number | null = null;
+  #room: MemoryRoom | null = null;
   /** File pages that processes have mapped, which the system counts as free; as of the last load. */
   #mappedBytes = 0;
   /** What was reckoned of a model: views ask for it at every placement. */
@@ -73,7 +76,21 @@ export class RoomMaker {
     held: () => readonly HeldModel[],
   ) {
     this.#options = options;
-    this.#held = held;
+    this.#held = new HeldMemory(held, {
+      need: (model, context) => this.need(model, context),
+      usual: (model) => this.usual(model),
+    });
+    this.#cards = new CardWatch(options);
+  }
+
+  /** Cards that models compute on, or would. */
+  get cards(): Pick<CardWatch, "computesOn" | "look"> {
+    return this.#cards;
+  }
+
+  /** Take note of what an engine process says of cards once its model is loaded. */
+  heard(card: CardReport | null | undefined): void {
+    this.#cards.hear(card, this.#held.onCards());
   }
 
   /** Tokens of context a slot gets where nobody asks for more. */
@@ -96,13 +113,21 @@ export class RoomMaker {
    * free at the last load.
    */
   evictions(model: LocalModel): readonly Eviction[] {
-    if (this.#roomBytes === null) return [];
+    if (this.#room === null) return [];
     const { clock, keepAliveMs } = this.#options;
-    const residents = this.#residents(model);
-    const held = residents.reduce((sum, { bytes }) => sum + bytes, 0);
-    const needed = roomFor(this.#bytes(model, this.usual(model))) +
-      this.#loadingBytes(model);
-    return victimsFor(this.#roomBytes - held, needed, residents).map((one) => ({
+    const residents = this.#held.residents(model);
+    const held = addRooms(residents);
+    const free = {
+      ramBytes: this.#room.ramBytes - held.ramBytes -
+        this.#held.loading(model).ramBytes,
+      cardBytes: this.#cards.freeBytes(this.#held.onCards()),
+    };
+    const needed = this.#wanted(
+      this.need(model, this.usual(model)),
+      free,
+      residents,
+    );
+    return victimsFor(free, needed, residents).map((one) => ({
       model: one.name,
       reloadMs: one.loadTimeMs,
       idleMs: Math.max(0, clock.monotonic() - one.lastUsedMs),
@@ -112,24 +137,29 @@ export class RoomMaker {
 
   /** Why a model that is not in memory can not be loaded, as far as the last reading of the machine tells. */
   misfit(model: LocalModel): Misfit | null {
-    const { availableMemoryBytes, totalMemoryBytes } = this.#options;
-    const totalBytes = totalMemoryBytes?.() ?? null;
-    const { leastBytes, least } = this.#reckon(model);
-    if (totalBytes !== null && leastBytes > totalBytes) {
+    const { availableMemoryBytes } = this.#options;
+    const { least, leastNeed, total } = this.#reckon(model);
+    if (total !== null && !fitsInto(leastNeed, total)) {
+      const cards = total.cardBytes > 0
+        ? ` and ${gigabytes(total.cardBytes)} GB of its cards'`
+        : "";
       return {
         reason: `${this.#described(model, least)}, and this node may use ${
-          gigabytes(totalBytes)
-        } GB of memory in all`,
+          gigabytes(total.ramBytes)
+        } GB of memory in all${cards}`,
         retryInMs: null,
       };
     }
     const freeBytes = availableMemoryBytes?.() ?? null;
     if (freeBytes === null) return null;
-    const unheldBytes = freeBytes - this.#mappedBytes;
-    if (leastBytes <= unheldBytes) return null;
-    const roomBytes = unheldBytes + this.#givenBytes(model);
-    return leastBytes <= roomBytes ? null : {
-      reason: this.#shortage(model, least, roomBytes),
+    const unheld = {
+      ramBytes: freeBytes - this.#mappedBytes,
+      cardBytes: this.#cards.freeBytes(this.#held.onCards()),
+    };
+    if (fitsInto(leastNeed, unheld)) return null;
+    const room = addRooms([unheld, this.#held.given(model)]);
+    return fitsInto(leastNeed, room) ? null : {
+      reason: this.#shortage(model, least, room),
       retryInMs: MISFIT_RETRY_MS,
     };
   }
@@ -145,7 +175,7 @@ export class RoomMaker {
     for (;;) {
       const claim = this.#claim;
       if (claim === null || claim.name === model.name) return;
-      const held = this.#held().find((one) => one.model.name === model.name);
+      const held = this.#held.find(model.name);
       if (held === undefined || held.isPinned) return;
       await orAborted(claim.over.promise, signal);
     }
@@ -191,45 +221,57 @@ export class RoomMaker {
     signal: AbortSignal,
   ): Promise<number> {
     const { clock, log } = this.#options;
+    await this.#cards.look();
     const { usual, least: shortest } = this.#reckon(model);
     const context = Math.max(usual, wished);
     const least = wished > usual ? wished : shortest;
-    const leastBytes = this.#bytes(model, least);
+    const wantedNeed = this.need(model, context);
+    const leastNeed = this.need(model, least);
     const giveUpMs = clock.monotonic() + LONGEST_WAIT_MS;
     for (;;) {
       signal.throwIfAborted();
-      const freeBytes = await this.#freeBytes() - this.#loadingBytes(model);
-      const residents = this.#residents(model);
-      this.#roomBytes = residents.reduce(
-        (sum, { bytes }) => sum + bytes,
-        freeBytes,
-      );
-      const wantedBytes = this.#bytes(model, context);
+      const loading = this.#held.loading(model);
+      const free = {
+        ramBytes: await this.#freeBytes() - loading.ramBytes,
+        cardBytes: Math.max(
+          0,
+          this.#cards.freeBytes(this.#held.onCards()) - loading.cardBytes,
+        ),
+      };
+      const residents = this.#held.residents(model);
+      this.#room = addRooms([free, ...residents]);
+      const wanted = this.#wanted(wantedNeed, free, residents);
       const fields = {
         model: model.name,
-        freeBytes: Math.round(freeBytes),
-        neededBytes: wantedBytes,
+        freeBytes: Math.round(free.ramBytes),
+        neededBytes: neededMemory(wantedNeed),
+        ...wanted.cardBytes === 0 ? {} : {
+          freeCardBytes: Math.round(free.cardBytes),
+          neededCardBytes: Math.round(wanted.cardBytes),
+        },
       };
-      const victim = chooseVictim(freeBytes, roomFor(wantedBytes), residents);
+      const victim = chooseVictim(free, wanted, residents);
       if (victim !== null) {
         log.info("Unloading a model to make room", {
           ...fields,
           unloaded: victim.name,
         });
         // Somebody may have begun to use it: then it counts as in use next time round.
-        await this.#held().find((one) => one.model.name === victim.name)
-          ?.stopIfIdle();
+        await this.#held.find(victim.name)?.stopIfIdle();
+        if (victim.cardBytes > 0) await this.#cards.look();
         continue;
       }
-      if (freeBytes >= wantedBytes) {
-        if (freeBytes < roomFor(wantedBytes)) {
+      const split = splitMemory(wantedNeed, free.cardBytes);
+      if (free.ramBytes >= split.ramBytes) {
+        if (free.ramBytes < roomFor(split.ramBytes)) {
           log.warn("Memory is short for a model that is loaded now", fields);
         }
+        this.#held.plan(model, split);
         return context;
       }
-      const given = this.#givenBytes(model);
+      const given = this.#held.given(model);
       if (
-        given > 0 && freeBytes + given >= leastBytes &&
+        given.ramBytes > 0 && fitsInto(leastNeed, addRooms([free, given])) &&
         clock.monotonic() < giveUpMs
       ) {
         this.#claim ??= {
@@ -239,50 +281,67 @@ export class RoomMaker {
         await clock.sleep(LOOK_EVERY_MS, signal);
         continue;
       }
-      if (freeBytes < leastBytes) {
+      if (!fitsInto(leastNeed, free)) {
         throw new Fault(
           "insufficient_memory",
           `The model "${model.name}" does not fit: it ${
-            this.#shortage(model, least, freeBytes)
+            this.#shortage(model, least, free)
           }`,
           { retryAfterMs: MISFIT_RETRY_MS },
         );
       }
-      const shortened = contextWithin(
-        model,
-        this.#options.slots,
-        freeBytes,
-        usual,
-      );
+      const { slots } = this.#options;
+      const shortened = contextWithin(model, slots, free, usual);
       log.warn("Memory is short: a model gets a shorter context", {
         ...fields,
         contextLength: shortened,
       });
+      this.#held.plan(
+        model,
+        splitMemory(this.need(model, shortened), free.cardBytes),
+      );
       return shortened;
     }
   }
 
+  /**
+   * Memory that is to be free for a model: on cards for as many layers as could
+   * lie there if those left that compute nothing, and of the machine's for the
+   * rest.
+   */
+  #wanted(
+    need: MemoryNeed,
+    free: MemoryRoom,
+    residents: readonly Resident[],
+  ): MemoryRoom {
+    const idle = residents.filter((one) => !one.inUse && !one.isPinned);
+    const { cardBytes } = addRooms([free, ...idle]);
+    const best = splitMemory(need, cardBytes);
+    return { cardBytes: best.cardBytes, ramBytes: roomFor(best.ramBytes) };
+  }
+
   #reckon(model: LocalModel): Reckoned {
     const { contextLength, slots, totalMemoryBytes } = this.#options;
-    const totalBytes = totalMemoryBytes?.() ?? null;
+    const ramBytes = totalMemoryBytes?.() ?? null;
+    const cardBytes = this.#cards.totalBytes;
     const known = this.#reckoned.get(model);
-    if (known !== undefined && known.totalBytes === totalBytes) return known;
-    const terms = { configured: contextLength, slots, totalBytes };
+    if (
+      known !== undefined && (known.total?.ramBytes ?? null) === ramBytes &&
+      (known.total?.cardBytes ?? cardBytes) === cardBytes
+    ) return known;
+    const total = ramBytes === null ? null : { ramBytes, cardBytes };
+    const terms = { configured: contextLength, slots, total };
     const usual = usualContext(model, terms);
     const least = contextLength === null ? leastContext(usual) : usual;
     const reckoned: Reckoned = {
-      totalBytes,
+      total,
       usual,
       largest: largestContext(model, terms),
       least,
-      leastBytes: this.#bytes(model, least),
+      leastNeed: this.need(model, least),
     };
     this.#reckoned.set(model, reckoned);
     return reckoned;
-  }
-
-  #bytes(model: LocalModel, contextLength: number): number {
-    return neededMemory(this.need(model, contextLength));
   }
 
   #described(model: LocalModel, contextLength: number): string {
@@ -292,73 +351,28 @@ export class RoomMaker {
     } GB of weights, the rest for ${this.#options.slots} × ${contextLength} tokens of context)`;
   }
 
-  #shortage(model: LocalModel, context: number, roomBytes: number): string {
+  #shortage(
+    model: LocalModel,
+    context: number,
+    { cardBytes, ramBytes }: MemoryRoom,
+  ): string {
+    const cards = this.#cards.totalBytes > 0
+      ? ` and ${gigabytes(Math.max(0, cardBytes))} GB of its cards'`
+      : "";
     return `${this.#described(model, context)}, and ${
-      gigabytes(Math.max(0, roomBytes))
-    } GB of this node's memory can be had now; unload what is pinned, end other programs, or set fewer COVEY_SLOTS or less COVEY_CONTEXT`;
+      gigabytes(Math.max(0, ramBytes))
+    } GB of this node's memory${cards} can be had now; unload what is pinned, end other programs, or set fewer COVEY_SLOTS or less COVEY_CONTEXT`;
   }
 
   async #freeBytes(): Promise<number> {
     const { freeMemoryBytes, mappedFileBytes } = this.#options;
     let mapped = 0;
     if (mappedFileBytes !== undefined) {
-      for (const { status } of this.#held().map(statusOf)) {
-        if (status.state !== "ready" || status.pid === null) continue;
-        mapped += await mappedFileBytes(status.pid);
-      }
+      for (const pid of this.#held.pids()) mapped += await mappedFileBytes(pid);
     }
     this.#mappedBytes = mapped;
     return await freeMemoryBytes() - mapped;
   }
-
-  /** What the other models would give back if all but the pinned ones left. */
-  #givenBytes(except: LocalModel): number {
-    return this.#held().map(statusOf).reduce(
-      (sum, { isPinned, model, status }) =>
-        model.name === except.name || isPinned ||
-          (status.state !== "ready" && status.state !== "starting")
-          ? sum
-          : sum + this.#bytes(
-            model,
-            status.state === "ready" ? status.contextLength : this.usual(model),
-          ),
-      0,
-    );
-  }
-
-  /** What models that are being loaded have yet to take. */
-  #loadingBytes(except: LocalModel): number {
-    let bytes = 0;
-    for (const { model, status } of this.#held().map(statusOf)) {
-      if (model.name === except.name || status.state !== "starting") continue;
-      bytes += this.#bytes(model, this.usual(model)) * (1 - status.progress);
-    }
-    return bytes;
-  }
-
-  #residents(except: LocalModel) {
-    return this.#held().map(statusOf).flatMap(({ isPinned, model, status }) => {
-      if (model.name === except.name || status.state !== "ready") return [];
-      const { inUse, lastUsedMs, loadTimeMs, contextLength } = status;
-      const bytes = this.#bytes(model, contextLength);
-      return [{
-        name: model.name,
-        isPinned,
-        inUse,
-        lastUsedMs,
-        loadTimeMs,
-        bytes,
-      }];
-    });
-  }
-}
-
-function statusOf(held: HeldModel) {
-  return {
-    model: held.model,
-    isPinned: held.isPinned,
-    status: held.status(),
-  };
 }
 
 function gigabytes(bytes: number): string {

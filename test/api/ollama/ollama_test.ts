@@ -386,7 +386,12 @@ Deno.test("ps says of each model in memory what it takes, how long it stays and 
     placed({ model: "cold", state: { kind: "cold" } }),
     placed({
       model: "stays",
-      residency: { ...residency, expiresInMs: null, isPinned: true },
+      residency: {
+        ...residency,
+        cardBytes: 7,
+        expiresInMs: null,
+        isPinned: true,
+      },
     }),
     placed(
       {
@@ -408,6 +413,7 @@ Deno.test("ps says of each model in memory what it takes, how long it stays and 
   assert.equal(Date.parse(m.expires_at), clock.now() + 60_000);
   assert.ok(Date.parse(stays.expires_at) > clock.now() + 3e12);
   assert.deepEqual([m.pinned, stays.pinned], [false, true]);
+  assert.deepEqual([m.size_vram, stays.size_vram], [0, 7]);
   assert.equal(comes.load_progress, 0.4);
   assert.equal(comes.node, "ben");
   assert.equal((await ps("/node/ben/api/ps")).length, 1);
