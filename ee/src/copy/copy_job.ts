@@ -20,6 +20,7 @@ import { failureOf } from "./copy_failure.ts";
 import { checkRoom } from "./disk_gate.ts";
 import { Gather } from "./gather.ts";
 import type { Holding } from "./holding.ts";
+import { Making } from "./making.ts";
 import { writeKeptAsk } from "./kept_ask.ts";
 import { MemberSource } from "./member_source.ts";
 import { checkModelName } from "./model_file_names.ts";
@@ -60,12 +61,16 @@ export class CopyJob {
   readonly ask: CopyAsk;
   readonly #means: JobMeans;
   readonly #pace: CopyPace;
+  /** Of what is made here: the limit is one for the link. */
+  readonly #makingPace: CopyPace;
   #state: CopyState = "queued";
   #message: string | null = null;
   #model: string;
   #manifest: ModelManifest | null = null;
   #parts: PartStore | null = null;
   #gather: Gather | null = null;
+  /** Null where the model is no derived one that could be made here. */
+  #making: Making | null = null;
   /** Names of all members that were used. */
   readonly #used = new Set<string>();
   #published: readonly string[] | null = null;
@@ -78,11 +83,11 @@ export class CopyJob {
     this.#means = means;
     this.#model = ask.model;
     this.#message = ask.reason ?? null;
-    this.#pace = new CopyPace({
-      clock: means.clock,
-      isBusy: () => means.isBusy(),
-      bytesPerSecond: ask.bytesPerSecond,
-    });
+    const { clock } = means;
+    const isBusy = () => means.isBusy();
+    const { bytesPerSecond } = ask;
+    this.#pace = new CopyPace({ clock, isBusy, bytesPerSecond });
+    this.#makingPace = new CopyPace({ clock, isBusy, bytesPerSecond: null });
   }
 
   /** Where it stands. */
@@ -105,9 +110,21 @@ export class CopyJob {
       doneBytes: this.#doneBytes,
       totalBytes: sizeOf(this.#manifest),
       bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate.bytesPerSecond),
-      sources: this.hasEnded ? [...this.#used] : this.#gather?.sources ?? [],
+      sources: this.hasEnded ? [...this.#used] : this.#members,
       message: this.#message,
     };
+  }
+
+  /** Members that give chunks now. */
+  get #members(): readonly string[] {
+    const sources = this.#gather?.sources ?? [];
+    return sources.filter((name) => name !== this.#making?.name);
+  }
+
+  /** Why it was asked for, and how it was decided to come by it. */
+  get #why(): string | null {
+    const why = [this.ask.reason, this.#making?.note].filter((one) => one);
+    return why.length === 0 ? null : why.join(". ");
   }
 
   /** What of the model is here, for members that want it; null for nothing. */
@@ -266,27 +283,41 @@ export class CopyJob {
   }
 
   async #gatherAll(parts: PartStore, signal: AbortSignal): Promise<void> {
-    const { clock, credentials, entropy, log } = this.#means;
+    const { clock, credentials, entropy, log, shelf } = this.#means;
     const { model } = this.ask;
-    const gather = new Gather({
+    const making = await Making.open(parts.manifest, {
+      shelf,
+      clock,
+      onFailure: (reason) =>
+        log.info("A model is copied that might have been made here", {
+          model,
+          reason,
+        }),
+    });
+    this.#making = making;
+    const gather: Gather = new Gather({
       self: keyHashOfCertificate(credentials.certificatePem),
       chunks: parts.chunks,
       held: parts.held,
       clock,
       draw: () => entropy.float(),
-      pace: (bytes, ends) => this.#pace.turn(bytes, ends),
+      pace: (bytes, ends) =>
+        (making?.needsMembers === false ? this.#makingPace : this.#pace)
+          .turn(bytes, ends),
       write: async (chunk, bytes) => {
         await parts.write(chunk, bytes);
         this.#doneBytes += chunk.length;
         this.#progressAtMs = clock.monotonic();
       },
-      onBad: (source, { file, offset }, isLast) =>
+      onBad: (source, { file, offset }, isLast) => {
+        if (making?.takeBad(source, gather)) return;
         log.warn(
           isLast
             ? "A member sent too many bytes that do not match a model, and is asked for no more of it"
             : "A member sent bytes that do not match a model; they were dropped",
           { model, member: source, file, offset },
-        ),
+        );
+      },
     });
     this.#gather = gather;
     const ended = new AbortController();
@@ -301,6 +332,8 @@ export class CopyJob {
     } finally {
       ended.abort();
       await looking;
+      await making?.idle();
+      making?.[Symbol.dispose]();
     }
   }
 
@@ -312,6 +345,7 @@ export class CopyJob {
   ): Promise<void> {
     const { candidates, clock, credentials } = this.#means;
     const { root } = this.ask;
+    const making = this.#making;
     const sources = new Map<string, MemberSource>();
     this.#rate.note(clock.monotonic(), this.#doneBytes);
     try {
@@ -337,7 +371,8 @@ export class CopyJob {
                 new MemberSource({ name, root, channel, credentials, clock });
               sources.set(name, source);
               source.learn(held);
-              gather.offer(source);
+              if (making?.needsMembers === false) return;
+              gather.offer(making?.watched(source) ?? source);
               this.#used.add(name);
             } catch (error) {
               // One that does not answer in time may still be sending.
@@ -347,9 +382,10 @@ export class CopyJob {
           }),
         );
         this.#rate.note(clock.monotonic(), this.#doneBytes);
+        making?.look(gather, sources.keys());
         if (gather.sources.length > 0) {
           this.#state = "copying";
-          this.#message = this.ask.reason ?? null;
+          this.#message = this.#why;
         } else this.#wait("No member that has it answers");
         const gatherers = [...sources.values()].filter(({ gatherer }) =>
           gatherer !== null
@@ -379,7 +415,7 @@ export class CopyJob {
     const other = shelf.list().find(({ name }) => name === model);
     this.#model = other === undefined ? model : `${model}-${root.slice(0, 8)}`;
     this.#message = other === undefined
-      ? this.ask.reason ?? null
+      ? this.#why
       : `Another model is called "${model}" here, so this one is "${this.#model}"`;
     this.#published = await parts.publish(shelf.folder, this.#model);
     if (manifest !== null) this.#manifest = { ...manifest, model: this.#model };

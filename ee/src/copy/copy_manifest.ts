@@ -20,6 +20,11 @@ const originSchema = z.object({
   revision: z.string().max(100).nullable(),
   etag: z.string().max(300).nullable(),
   sha256: digest.nullable(),
+  derived: z.object({
+    from: digest,
+    recipe: z.string().min(1).max(200),
+    tookMs: z.number().min(0),
+  }).nullable().catch(null).exactOptional(),
 });
 const manifestSchema = z.object({
   model: z.string().min(1).max(300),

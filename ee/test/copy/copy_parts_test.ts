@@ -38,7 +38,17 @@ const manifests: fc.Arbitrary<ModelManifest> = fc.array(
         revision: fc.option(fc.constant("abc")),
         etag: fc.option(fc.constant('"1"')),
         sha256: fc.option(digest),
-      }, { noNullPrototype: true }),
+        derived: fc.option(
+          fc.record({
+            from: digest,
+            recipe: fc.constant("gguf q8_0 1"),
+            tookMs: fc.nat(),
+          }, { noNullPrototype: true }),
+        ),
+      }, {
+        noNullPrototype: true,
+        requiredKeys: ["source", "path", "revision", "etag", "sha256"],
+      }),
     ),
   }),
   { minLength: 1, maxLength: 3 },
