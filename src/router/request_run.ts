@@ -166,6 +166,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
     this.#moves[Symbol.dispose]();
     if (this.#part !== null) return;
     metrics.request(outcome, this.#request.capability);
+    if (tally !== null) metrics.tokens(tally);
     decisions.finish(this.id, {
       ttftMs: this.#ttftMs,
       totalMs,

@@ -7,6 +7,7 @@ import type {
   NodeStanding,
 } from "../domain/mod.ts";
 import type { RequestOutcome } from "./answer_session.ts";
+import type { AnswerTally } from "./answer_tally.ts";
 import type { DeviceQueues } from "./device_queues.ts";
 
 /** Where an answer came from, as a label. */
@@ -32,6 +33,7 @@ const RATIOS = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 2, 5];
 /** The router's own metrics. No label ever holds a caller's words. */
 export class RouterMetrics {
   readonly #requests: Counter;
+  readonly #tokens: Counter;
   readonly #attempts: Counter;
   readonly #withdrawals: Counter;
   readonly #bindings: Counter;
@@ -59,6 +61,11 @@ export class RouterMetrics {
       "covey_requests_total",
       "Requests that came to this node and ended",
       ["outcome", "capability"],
+    );
+    this.#tokens = metrics.counter(
+      "covey_tokens_total",
+      "Tokens of prompts that came to this node, and of the answers to them, as engines counted them, else one for each chunk with output",
+      ["kind"],
     );
     this.#attempts = metrics.counter(
       "covey_attempts_total",
@@ -160,6 +167,12 @@ export class RouterMetrics {
   /** Count a request that ended. */
   request(outcome: RequestOutcome, capability: Capability): void {
     this.#requests.add(1, { outcome, capability });
+  }
+
+  /** Count what a request took and gave, whatever its outcome. */
+  tokens({ promptTokens, outputTokens }: AnswerTally): void {
+    this.#tokens.add(promptTokens ?? 0, { kind: "prompt" });
+    this.#tokens.add(outputTokens, { kind: "output" });
   }
 
   /** Count an attempt that ended. */

@@ -20,6 +20,7 @@ const listSchema = z.object({
 export const LMSTUDIO: UpstreamProfile = {
   slots: 1,
   emptyContent: "",
+  onlyMaxTokens: true,
   async list(http, signal) {
     const answer = await http.probe("/api/v0/models", signal);
     const list = answer.kind === "json"

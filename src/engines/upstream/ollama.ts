@@ -60,6 +60,7 @@ export function createOllamaProfile(): UpstreamProfile {
     slots: 1,
     heeding: createOllamaClient,
     emptyContent: "",
+    onlyMaxTokens: true,
     async list(http, signal): Promise<CatalogueAnswer> {
       const tags = await http.probe("/api/tags", signal);
       const parsed = tags.kind === "json"

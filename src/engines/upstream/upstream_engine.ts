@@ -4,6 +4,7 @@ import {
   type EngineAnswer,
   type EngineView,
   Fault,
+  type InferenceRequest,
   type Log,
   type NodeId,
   type Offer,
@@ -13,6 +14,7 @@ import type { Clock } from "../../platform/mod.ts";
 import { dispatchHttp } from "../http_dispatch.ts";
 import type { CatalogueModel } from "./catalogue.ts";
 import { withContent } from "./empty_content.ts";
+import { withMaxTokens } from "./output_bound.ts";
 import {
   availabilityOf,
   failedRefresh,
@@ -150,10 +152,7 @@ class HttpUpstream implements UpstreamEngine {
   async #answer(attempt: Attempt, signal: AbortSignal): Promise<EngineAnswer> {
     const { http, prefix = "" } = this.#options;
     const model = attempt.model.slice(prefix.length);
-    const content = this.#profile?.emptyContent;
-    const request = content === undefined
-      ? attempt.request
-      : withContent(attempt.request, content);
+    const request = this.#inItsWords(attempt.request);
     const { upkeep } = request;
     const client = upkeep === undefined
       ? http
@@ -168,6 +167,14 @@ class HttpUpstream implements UpstreamEngine {
     if (upkeep?.only === "unload") await this.refresh();
     else if (isFine) this.#noteLoaded(attempt.model);
     return answer;
+  }
+
+  #inItsWords(request: InferenceRequest): InferenceRequest {
+    const { emptyContent, onlyMaxTokens } = this.#profile ?? {};
+    const bounded = onlyMaxTokens === true ? withMaxTokens(request) : request;
+    return emptyContent === undefined
+      ? bounded
+      : withContent(bounded, emptyContent);
   }
 
   /** Whoever answers has loaded its model, before the next look shows it. */

@@ -20,6 +20,8 @@ export interface UpstreamProfile {
    * the server takes no null for it; absent for null.
    */
   readonly emptyContent?: "";
+  /** Whether it passes over `max_completion_tokens` and takes `max_tokens` alone; absent for no. */
+  readonly onlyMaxTokens?: true;
   /**
    * The way to ask it so that what a caller wants of a model in memory counts;
    * absent for servers that have no words for that. With it, the server unloads

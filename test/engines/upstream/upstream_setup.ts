@@ -18,6 +18,7 @@ import { nodeIdOf } from "../../fakes/scripted_engine.ts";
 export interface UpstreamSetup extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly log: QuietLog;
+  readonly metrics: CountingMetrics;
   readonly upstreams: Upstreams;
   readonly router: OwnedRouter;
   /** Ask, and read the answer to its end. */
@@ -35,6 +36,7 @@ export async function setUpUpstreams(
 ): Promise<UpstreamSetup> {
   const clock = new ManualClock();
   const log = new QuietLog();
+  const metrics = new CountingMetrics();
   const node = nodeIdOf(1);
   const own = createOwnFetch(clock);
   const upstreams = createUpstreams({
@@ -61,11 +63,12 @@ export async function setUpUpstreams(
     clock,
     entropy: createSeededEntropy(7),
     log,
-    metrics: new CountingMetrics(),
+    metrics,
   });
   return {
     clock,
     log,
+    metrics,
     upstreams,
     router,
     async ask(request = {}) {
