@@ -18,7 +18,7 @@ const DETACH = "detach";
 const COPY_USAGE = "MODEL NODE… [--limit MB/S] [--detach] [--json]";
 const SYNC_USAGE = "MODEL --all [--limit MB/S] [--detach] [--json]";
 const HELP =
-  "Each node fetches the model itself, from every member that has it, and checks\nevery piece. This shows how far it is until the last node is done, and fails when\none of them does; it goes on whatever becomes of this terminal, also after a\nrestart. `covey copies` lists copies, and pauses, resumes and cancels them.\n--detach does not wait; --limit holds a node back to so many megabytes a second.";
+  "Each node fetches the model itself, from every member that has it, and checks\nevery piece. This shows how far it is until the last node is done, and fails when\none of them does; it goes on whatever becomes of this terminal, also after a\nrestart. `covey copies` lists copies, and pauses, resumes and cancels them.\n--detach does not wait; --limit holds a node back to so many megabytes a second.\nA converted model is made by the node itself where it has the original and that is\nseen to take less time.";
 
 /** `covey copy`. */
 export const copyCommand: Command = {
