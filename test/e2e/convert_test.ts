@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { encodeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
+import { encodeCoveyTiny, header } from "../../scripts/fixtures/covey_tiny.ts";
+import { buildTinyVocabulary } from "../../scripts/fixtures/covey_tiny_vocabulary.ts";
+import { chatTensors } from "../../scripts/fixtures/covey_tiny_weights.ts";
+import { encodeGguf } from "../../scripts/fixtures/gguf_writer.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { ConvertedFile } from "../../src/models/convert/converted_file.ts";
@@ -23,6 +26,18 @@ function hasLibraries(): boolean {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
+}
+
+/** A tiny model whose matrices are of each type that is converted, with weights that lie between two steps. */
+function encodeMixed(): Uint8Array<ArrayBuffer> {
+  const types = ["f32", "f16", "bf16"] as const;
+  const tensors = chatTensors(buildTinyVocabulary(), 1).map((tensor, at) => {
+    if (tensor.shape.length === 1) return tensor;
+    // Exact in each type.
+    tensor.data.set([127, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0, -126.5]);
+    return { ...tensor, type: types[at % types.length] ?? "f32" };
+  });
+  return encodeGguf({ metadata: header("covey-tiny", []), tensors });
 }
 
 /** What a file says in its metadata, and each tensor's type and bytes by its name. */
@@ -100,7 +115,7 @@ Deno.test({
       (name) => join(home, `${name}.gguf`),
     );
     assert.ok(original && made && reference);
-    await Deno.writeFile(original, encodeCoveyTiny());
+    await Deno.writeFile(original, encodeMixed());
     using file = await ConvertedFile.open(FILES, [original]);
     const bytes = new Uint8Array(file.sizeBytes);
     await file.readInto(0, bytes);
