@@ -28,6 +28,7 @@ import type { NodeOptions } from "./node_options.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
+import { openForecasts } from "./own_forecasts.ts";
 import { openOwnPacks } from "./own_packs.ts";
 import { explainDenial, trackProcesses } from "./platform/mod.ts";
 import { Stopping } from "./stopping.ts";
@@ -195,16 +196,17 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   joined.slot = slot;
   await slot.start();
 
+  const http = new HubHttp({
+    clock,
+    ...config.hub,
+    fetch: (url, init) => fetch(url, init),
+  });
   // After the cluster, whose members they ask first.
   const pulls = stack.use(
     createPulls({
       ...platform,
       log: log.child("pull"),
-      http: new HubHttp({
-        clock,
-        ...config.hub,
-        fetch: (url, init) => fetch(url, init),
-      }),
+      http,
       store,
       allies: () => slot.cluster?.pullAllies?.() ?? null,
       modelsDir: config.modelsDir,
@@ -248,6 +250,10 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     access: config,
     models: store,
     conversions,
+    forecasts: openForecasts({ clock, entropy, http }, {
+      configured: config.contextLength,
+      slots: config.slots,
+    }),
     packs: packs.care,
     pulls,
     imports: createImports({

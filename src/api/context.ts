@@ -5,6 +5,7 @@ import type {
   Metrics,
   ModelCare,
   ModelConversions,
+  ModelForecasts,
   ModelImports,
   ModelInventory,
   ModelPulls,
@@ -51,6 +52,8 @@ export interface ApiOptions {
   readonly conversions?: ModelConversions;
   /** Models that are being fetched; absent where none can be. */
   readonly pulls?: ModelPulls;
+  /** Tells what models would take before they are pulled; absent where none can be. */
+  readonly forecasts?: ModelForecasts;
   /** Engine packs, had of members; absent where none are kept. */
   readonly packs?: PackCare;
   readonly access: AccessRules;

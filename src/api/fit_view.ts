@@ -1,9 +1,12 @@
 import {
+  bytesToStayFree,
   fitsInto,
   type JsonObject,
   type MachineReading,
   type MemberView,
   type MemoryNeed,
+  type MemoryRoom,
+  type ModelForecast,
   neededMemory,
   type NodeId,
   type PlacedOffer,
@@ -42,10 +45,7 @@ export function fitRows(
       ...verdictOf(offer, memoryOf(node)),
     })),
     ...members
-      .filter(({ id, role, state }) =>
-        !having.has(id) && role !== "controller" &&
-        (state ?? "member") === "member"
-      )
+      .filter((one) => !having.has(one.id) && mayHold(one))
       .map(({ id, name }) => ({
         node: id,
         nodeName: name,
@@ -56,9 +56,71 @@ export function fitRows(
         contextLength: known?.contextLength ?? null,
         contextLimit: null,
         slots: known?.queue.slots ?? null,
-        ...verdictElsewhere(known?.memory, memoryOf(id)),
+        verdict: judge(known?.memory, memoryOf(id)),
+        reason: "It does not have the model",
       })),
   ];
+}
+
+/**
+ * Say of every member whether a model would fit into its memory and onto its
+ * disk that nobody has yet.
+ *
+ * @param forecast What its header tells.
+ * @param members The member table.
+ * @returns A row for each member that might get it.
+ */
+export function forecastRows(
+  { reckon, sizeBytes }: ModelForecast,
+  members: readonly MemberView[],
+): readonly JsonObject[] {
+  return members.filter(mayHold).map(({ id, machine, name }) => {
+    const has = memoryOfMachine(machine);
+    const total = totalOf(has);
+    const { contextLength, memory, slots } = reckon(total);
+    const verdict = judge(memory, has);
+    const hasDisk = diskHolds(machine, sizeBytes);
+    const free = machine?.diskFreeBytes ?? null;
+    return {
+      node: id,
+      nodeName: name,
+      engine: null,
+      ...needOf(memory),
+      ...has,
+      cardBytes: onCards(memory, has),
+      contextLength,
+      contextLimit: null,
+      slots,
+      diskFreeBytes: free,
+      verdict: hasDisk !== false || verdict === "too_large"
+        ? verdict
+        : "no_disk",
+      reason: hasDisk === false && free !== null
+        ? `It has ${gigabytes(free)} of disk left, and ${
+          gigabytes(sizeBytes)
+        } would come`
+        : null,
+    };
+  });
+}
+
+function mayHold({ role, state }: MemberView): boolean {
+  return role !== "controller" && (state ?? "member") === "member";
+}
+
+/** Whether a disk has room beside what is to stay free; null where nobody knows. */
+function diskHolds(
+  machine: MachineReading | undefined,
+  sizeBytes: number,
+): boolean | null {
+  const free = machine?.diskFreeBytes ?? null;
+  const total = machine?.diskTotalBytes ?? null;
+  if (free === null) return null;
+  return free - sizeBytes >= (total === null ? 0 : bytesToStayFree(total));
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
 /** What is known of a machine's memory. */
@@ -98,6 +160,8 @@ type Verdict =
   | "no_room_now"
   /** All of the machine's memory is too little. */
   | "too_large"
+  /** Memory would do, and the disk has no room. */
+  | "no_disk"
   | "unknown";
 
 function verdictOf(
@@ -119,24 +183,30 @@ function verdictOf(
   return { verdict: isFree ? "fits" : "fits_after_unloading", reason: null };
 }
 
-function verdictElsewhere(
+function judge(
   memory: MemoryNeed | undefined,
-  { cardFreeBytes, cardTotalBytes, freeBytes, totalBytes }: MachineMemory,
-): { readonly verdict: Verdict; readonly reason: string | null } {
-  const reason = "It does not have the model";
-  if (memory === undefined || freeBytes === null || totalBytes === null) {
-    return { verdict: "unknown", reason };
+  machine: MachineMemory,
+): Verdict {
+  const { cardFreeBytes, cardTotalBytes, freeBytes } = machine;
+  const all = totalOf(machine);
+  if (memory === undefined || freeBytes === null || all === null) {
+    return "unknown";
   }
-  const all = {
+  if (!fitsInto(memory, all)) return "too_large";
+  const cardBytes = roomOnCards(cardTotalBytes, cardFreeBytes);
+  return fitsInto(memory, { ramBytes: freeBytes, cardBytes })
+    ? "fits"
+    : "no_room_now";
+}
+
+/** All that models could have of a machine; null where nobody knows. */
+function totalOf(
+  { cardTotalBytes, totalBytes }: MachineMemory,
+): MemoryRoom | null {
+  return totalBytes === null ? null : {
     ramBytes: totalBytes,
     cardBytes: roomOnCards(cardTotalBytes, cardTotalBytes),
   };
-  if (!fitsInto(memory, all)) return { verdict: "too_large", reason };
-  const free = {
-    ramBytes: freeBytes,
-    cardBytes: roomOnCards(cardTotalBytes, cardFreeBytes),
-  };
-  return { verdict: fitsInto(memory, free) ? "fits" : "no_room_now", reason };
 }
 
 function needOf(memory: MemoryNeed | undefined): JsonObject {

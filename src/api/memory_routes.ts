@@ -1,10 +1,10 @@
-import { Fault, type JsonObject } from "../domain/mod.ts";
+import { Fault, type JsonObject, type ModelForecasts } from "../domain/mod.ts";
 import { checkContentType, jsonResponse } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
 import { parseJsonObject } from "./json_body.ts";
 import { memoryRow } from "./memory_views.ts";
-import { fitRows } from "./fit_view.ts";
+import { fitRows, forecastRows } from "./fit_view.ts";
 import { pinSource } from "./request_source.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
@@ -16,6 +16,9 @@ const BOUNDS: BodyBounds = {
   totalMs: 20_000,
 };
 
+/** Longest look at a model elsewhere: its caller waits a little longer. */
+const FORECAST_LIMIT_MS = 25_000;
+
 /**
  * The routes about models in memory: what is there, whether one fits, and what
  * takes one out.
@@ -24,9 +27,9 @@ const BOUNDS: BodyBounds = {
  * @returns Rows for the table of routes.
  */
 export function createMemoryRoutes(
-  options: Pick<ApiOptions, "router" | "members" | "clock">,
+  options: Pick<ApiOptions, "router" | "members" | "clock" | "forecasts">,
 ): readonly Route<RouteTarget>[] {
-  const { clock, members, router } = options;
+  const { clock, forecasts, members, router } = options;
   return [
     {
       method: "GET",
@@ -52,6 +55,9 @@ export function createMemoryRoutes(
         },
       },
     },
+    ...forecasts === undefined
+      ? []
+      : [createForecastRoute(forecasts, members, clock)],
     {
       method: "POST",
       pattern: "/covey/models/{model}/unload",
@@ -84,6 +90,60 @@ export function createMemoryRoutes(
       },
     },
   ];
+}
+
+/** It wants the scope of pulls: a node that asks where a stranger says is a way into its network. */
+function createForecastRoute(
+  forecasts: ModelForecasts,
+  members: ApiOptions["members"],
+  clock: ApiOptions["clock"],
+): Route<RouteTarget> {
+  return {
+    method: "POST",
+    pattern: "/covey/fit",
+    target: {
+      scope: "admin",
+      async handle({ request, signal }) {
+        checkContentType(request);
+        const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+        const { revision, source } = body;
+        if (
+          typeof source !== "string" ||
+          (revision !== undefined && typeof revision !== "string")
+        ) {
+          throw new Fault(
+            "invalid_request",
+            'A look at a model elsewhere wants {"source": "org/repo[:quantisation]" or a URL}, and may have "revision"',
+          );
+        }
+        using deadline = clock.deadline(FORECAST_LIMIT_MS, signal);
+        try {
+          const forecast = await forecasts.forecast(
+            { source, ...revision === undefined ? {} : { revision } },
+            deadline.signal,
+          );
+          const { model, quantisation, readBytes, sizeBytes } = forecast;
+          return jsonResponse({
+            model,
+            source,
+            quantisation,
+            sizeBytes,
+            readBytes,
+            nodes: forecastRows(forecast, members()),
+          });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!deadline.signal.aborted) throw error;
+          throw new Fault(
+            "hub_failed",
+            `The source gave no header within ${
+              FORECAST_LIMIT_MS / 1_000
+            } s; try again, or name a nearer one in HF_ENDPOINT`,
+          );
+        }
+      },
+    },
+  };
 }
 
 function notHere(model: string): Fault {

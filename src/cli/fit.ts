@@ -1,6 +1,13 @@
 import { escapeUnprintable } from "../domain/mod.ts";
-import { askNode } from "./ask.ts";
-import type { Command } from "./command.ts";
+import { readArguments } from "./arguments.ts";
+import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
+import {
+  type ApiReply,
+  type CliContext,
+  type Command,
+  DONE,
+  FAILED,
+} from "./command.ts";
 import { type FitReply, loadMemoryParsers } from "./memory_replies.ts";
 import { gigabytes } from "./ps.ts";
 import { formatTable } from "./table.ts";
@@ -11,32 +18,63 @@ const VERDICTS: Readonly<Record<string, string>> = {
   fits_after_unloading: "fits once idle models have left",
   no_room_now: "no room now",
   too_large: "too large for this machine",
+  no_disk: "no room on the disk",
   unknown: "not known",
 };
+
+const USAGE = "fit MODEL [--json]";
 
 /** `covey fit`. */
 export const fitCommand: Command = {
   name: "fit",
-  summary: "Tell whether a model fits into the members' memory",
+  summary: "Tell whether a model fits into the members' memory, pulled or not",
   usage: "MODEL [--json]",
   help: () =>
-    "NEEDS is weights, what the slots' contexts keep, and buffers, estimated from the\nfile's header. ON CARDS is what lies or would lie in GPU memory of its own; the rest\nis in the machine's. Members without the model are judged by what it takes elsewhere.",
-  run: (args, context) =>
-    askNode({
-      usage: "fit MODEL [--json]",
-      args,
-      names: ["model"],
-      path: ([model = ""]) => ({
-        path: `/covey/fit/${encodeURIComponent(model)}`,
-      }),
-      async show(body) {
-        const reply = (await loadMemoryParsers()).fit(body);
-        return reply === undefined ? null : formatFit(reply);
-      },
-    }, context),
+    [
+      "MODEL is a name, or where it would be pulled from (org/repo:Q4_K_M, a URL): then",
+      "no more than its header is read there. NEEDS is weights, what the slots' contexts",
+      "keep, and buffers. ON CARDS is what lies or would lie in GPU memory of its own; the",
+      "rest is in the machine's. Members without the model are judged by what it takes",
+      "elsewhere.",
+    ].join("\n"),
+  async run(args, context) {
+    const given = readArguments(args, ["model"]);
+    if (given.kind === "wrong") return sayUsage(given.message, USAGE, context);
+    const [model = ""] = given.words;
+    const reply = await askFit(model, context);
+    if (reply.kind !== "answered") return sayFailure(reply, context);
+    if (given.json) {
+      context.stdout(JSON.stringify(reply.body));
+      return DONE;
+    }
+    const fit = (await loadMemoryParsers()).fit(reply.body);
+    if (fit === undefined) {
+      context.stderr(UNKNOWN_FORM);
+      return FAILED;
+    }
+    context.stdout(formatFit(fit));
+    return DONE;
+  },
 };
 
-function formatFit({ nodes }: FitReply): string {
+/** Ask of a model that some member has, else of one that could be pulled. */
+async function askFit(model: string, context: CliContext): Promise<ApiReply> {
+  const here = await context.fetchJson(
+    `/covey/fit/${encodeURIComponent(model)}`,
+  );
+  const isUnknown = here.kind === "refused" && here.status === 404;
+  // Sources have a slash: the hub's names, and URLs.
+  if (!isUnknown || !model.includes("/")) return here;
+  const there = await context.postJson("POST", "/covey/fit", {
+    source: model,
+  });
+  // What can be no source was meant as a name; an older node knows no sources.
+  const isNone = there.kind === "refused" &&
+    (there.status === 400 || there.status === 405);
+  return isNone ? here : there;
+}
+
+function formatFit({ model, nodes, readBytes, sizeBytes }: FitReply): string {
   const hasCards = nodes.some(({ cardTotalBytes }) =>
     (cardTotalBytes ?? 0) > 0
   );
@@ -65,7 +103,14 @@ function formatFit({ nodes }: FitReply): string {
     ...hasCards ? ["ON CARDS"] : [],
     "VERDICT",
   ];
-  return formatTable([titles, ...rows], [2]);
+  const table = formatTable([titles, ...rows], [2]);
+  if (sizeBytes === null) return table;
+  const read = readBytes === null
+    ? ""
+    : `, told by the first ${gigabytes(readBytes)} of it`;
+  return escapeUnprintable(
+    `${model} is not here: ${gigabytes(sizeBytes)} would be pulled${read}`,
+  ) + `\n${table}`;
 }
 
 /** What would lie on cards, of what they have free. */

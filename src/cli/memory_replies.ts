@@ -24,6 +24,10 @@ export interface MemoryReply {
 /** `GET /covey/fit/{model}` as `fit` shows it. */
 export interface FitReply {
   readonly model: string;
+  /** Size of what would be pulled; null for a model that some member has. */
+  readonly sizeBytes: number | null;
+  /** What of it was read to know. */
+  readonly readBytes: number | null;
   readonly nodes: readonly {
     readonly nodeName: string;
     readonly engine: string | null;
@@ -89,6 +93,8 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
   });
   const fit = z.object({
     model: z.string(),
+    sizeBytes: known,
+    readBytes: known,
     nodes: z.array(z.object({
       nodeName: z.string(),
       engine: text,

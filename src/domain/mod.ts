@@ -125,6 +125,7 @@ export type {
   MadeWeights,
   ModelConversions,
 } from "./model_conversions.ts";
+export type { ModelForecast, ModelForecasts } from "./model_forecast.ts";
 export type { ImportOutcome, ModelImports } from "./model_imports.ts";
 export type {
   ModelPulls,

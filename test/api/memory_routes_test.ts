@@ -1,9 +1,21 @@
 import assert from "node:assert/strict";
-import { fitRows } from "../../src/api/fit_view.ts";
-import type { MemberView, Offer, PlacedOffer } from "../../src/domain/mod.ts";
-import { UNKNOWN_MACHINE } from "../../src/domain/mod.ts";
+import { fitRows, forecastRows } from "../../src/api/fit_view.ts";
+import type {
+  MemberView,
+  ModelForecast,
+  Offer,
+  PlacedOffer,
+} from "../../src/domain/mod.ts";
+import { Fault, UNKNOWN_MACHINE } from "../../src/domain/mod.ts";
 import { offerOf } from "../fakes/scripted_engine.ts";
-import { apiUnderTest, get, LOOPBACK, PEER, SELF } from "./api_under_test.ts";
+import {
+  apiUnderTest,
+  get,
+  LAN,
+  LOOPBACK,
+  PEER,
+  SELF,
+} from "./api_under_test.ts";
 
 const GB = 1_000_000_000;
 const MEMORY = { weightsBytes: 5 * GB, cacheBytes: 2 * GB, computeBytes: GB };
@@ -95,6 +107,98 @@ Deno.test("fitRows counts cards with memory of their own as room, of members wit
   };
   const [loaded] = fitRows([placed({ memory, residency })], [carded(SELF, 1)]);
   assert.deepEqual([loaded?.cardBytes, loaded?.verdict], [6 * GB, "loaded"]);
+});
+
+const FORECAST: ModelForecast = {
+  model: "m-Q4_K_M",
+  quantisation: "Q4_K_M",
+  sizeBytes: 5 * GB,
+  readBytes: 400_000,
+  // A machine with little memory gets less context.
+  reckon: (total) => ({
+    contextLength: (total?.ramBytes ?? 0) > 8 * GB ? 32_768 : 2_048,
+    slots: 2,
+    memory: {
+      ...MEMORY,
+      cacheBytes: (total?.ramBytes ?? 0) > 8 * GB ? 2 * GB : 0,
+    },
+  }),
+};
+
+Deno.test("forecastRows judges each member by its own memory and disk", () => {
+  const withDisk = (one: MemberView, freeGb: number): MemberView => ({
+    ...one,
+    machine: {
+      ...one.machine ?? UNKNOWN_MACHINE,
+      diskFreeBytes: freeGb * GB,
+      diskTotalBytes: 100 * GB,
+    },
+  });
+  const row = (one: MemberView) => {
+    const [first] = forecastRows(FORECAST, [one]);
+    return [first?.verdict, first?.contextLength, first?.neededBytes];
+  };
+  assert.deepEqual(row(member(SELF, 12, 16)), ["fits", 32_768, 8 * GB]);
+  assert.deepEqual(row(member(PEER, 7, 8)), ["fits", 2_048, 6 * GB]);
+  assert.deepEqual(row(member(PEER, 5, 8)), ["no_room_now", 2_048, 6 * GB]);
+  assert.deepEqual(row(member(PEER, 3, 4)), ["too_large", 2_048, 6 * GB]);
+  assert.deepEqual(row(withDisk(member(SELF, 12, 16), 20))[0], "fits");
+  const [full] = forecastRows(FORECAST, [withDisk(member(SELF, 12, 16), 14)]);
+  assert.equal(full?.verdict, "no_disk");
+  assert.match(String(full?.reason), /14\.0 GB of disk left, and 5\.0 GB/);
+  const { machine: _, ...silent } = member(PEER, 1, 1);
+  assert.equal(row(silent)[0], "unknown");
+  const controller = { ...member(PEER, 9, 9), role: "controller" } as const;
+  assert.deepEqual(forecastRows(FORECAST, [controller]), []);
+});
+
+Deno.test("POST /covey/fit tells of a model that is nowhere yet, to operators", async () => {
+  const asked: unknown[] = [];
+  const { api, clock } = apiUnderTest({
+    members: () => [member(SELF, 12, 16), member(PEER, 3, 4)],
+    forecasts: {
+      async forecast(request, signal) {
+        asked.push(request);
+        if (request.source === "org/silent") {
+          await new Promise((_, reject) =>
+            signal.addEventListener("abort", () => reject(signal.reason))
+          );
+        }
+        if (request.source === "org/none") {
+          throw new Fault("not_found", "The hub has no such repository");
+        }
+        return FORECAST;
+      },
+    },
+  });
+  const ask = (body: unknown, from = LOOPBACK) =>
+    api.handle(
+      new Request("http://127.0.0.1/covey/fit", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+      from,
+    );
+  const found = await (await ask({ source: "org/m", revision: "v1" })).json();
+  assert.deepEqual(
+    [found.model, found.sizeBytes, found.readBytes],
+    ["m-Q4_K_M", 5 * GB, 400_000],
+  );
+  assert.deepEqual(
+    found.nodes.map((one: { verdict: string }) => one.verdict),
+    ["fits", "too_large"],
+  );
+  assert.deepEqual(asked, [{ source: "org/m", revision: "v1" }]);
+  assert.equal((await ask({ source: 5 })).status, 400);
+  assert.equal((await ask({ source: "org/none" })).status, 404);
+  assert.ok([401, 403].includes((await ask({ source: "org/m" }, LAN)).status));
+  const silent = ask({ source: "org/silent" });
+  while (asked.length < 3) await new Promise((go) => setTimeout(go));
+  await clock.advance(25_000);
+  const late = await silent;
+  assert.equal(late.status, 502);
+  assert.match(await late.text(), /gave no header within 25 s/);
 });
 
 Deno.test("the memory of members is shown, asked about and freed over the API", async () => {

@@ -18,6 +18,7 @@ const { api } = apiUnderTest({
   conversions: THERE,
   imports: THERE,
   models: THERE,
+  forecasts: THERE,
   packs: THERE,
   pulls: THERE,
 });

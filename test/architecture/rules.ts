@@ -61,6 +61,7 @@ export const ZONES: readonly Zone[] = [
       "src/api_identity.ts",
       "src/own_drain.ts",
       "src/own_engines.ts",
+      "src/own_forecasts.ts",
       "src/own_packs.ts",
       "src/gpu_advice.ts",
       "src/stopping.ts",

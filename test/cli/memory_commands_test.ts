@@ -162,6 +162,62 @@ Deno.test("ps and fit tell of cards where some member has one", async () => {
   );
 });
 
+Deno.test("fit asks the source of a model that no member has, and says what would be pulled", async () => {
+  const missing: ApiReply = {
+    kind: "refused",
+    status: 404,
+    message: "No model is called so",
+    body: {},
+  };
+  const node = {
+    nodeName: "ada",
+    engine: null,
+    weightsBytes: 40e9,
+    cacheBytes: 2e9,
+    computeBytes: 4e8,
+    neededBytes: 42.4e9,
+    freeBytes: 12e9,
+    totalBytes: 64e9,
+    contextLength: 8192,
+    slots: 2,
+    verdict: "no_disk",
+    reason: "It has 5.0 GB of disk left, and 40.0 GB would come",
+  };
+  const source = "org/m:Q4_K_M";
+  const path = `/covey/fit/${encodeURIComponent(source)}`;
+  const replies = {
+    [path]: missing,
+    "POST /covey/fit": answered({
+      model: "m-Q4_K_M",
+      sizeBytes: 40e9,
+      readBytes: 6e6,
+      nodes: [node],
+    }),
+  };
+  const { code, out, sent } = await run(["fit", source], replies);
+  assert.equal(code, 0);
+  assert.deepEqual(sent, [{ path: "POST /covey/fit", body: { source } }]);
+  assert.deepEqual(out.split("\n"), [
+    "m-Q4_K_M is not here: 40.0 GB would be pulled, told by the first 6.0 MB of it",
+    "NODE  ENGINE    NEEDS  WEIGHTS + CONTEXT + BUFFERS  CONTEXT   FREE                VERDICT",
+    "ada   -       42.4 GB  40.0 GB + 2.0 GB + 0.4 GB    2 × 8192  12.0 GB of 64.0 GB  no room on the disk: It has 5.0 GB of disk left, and 40.0 GB would come",
+  ]);
+  // A name without a slash is no source, and what can be none is a wrong name.
+  const plain = await run(["fit", "m"], { "/covey/fit/m": missing });
+  assert.deepEqual([plain.code, plain.sent], [1, []]);
+  assert.match(plain.err, /No model is called so/);
+  const odd = await run(["fit", source], {
+    [path]: missing,
+    "POST /covey/fit": { ...missing, status: 400, message: "No source" },
+  });
+  assert.match(odd.err, /No model is called so/);
+  const gone = await run(["fit", source], {
+    [path]: missing,
+    "POST /covey/fit": { ...missing, message: "The hub has no such file" },
+  });
+  assert.match(gone.err, /The hub has no such file/);
+});
+
 Deno.test("unload says what came of it, and fails where a model stayed", async () => {
   const outcome = (
     nodeName: string,

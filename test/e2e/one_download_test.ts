@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { encodeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
+import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
 import { FROM_SOURCE, startNode } from "../../scripts/lab/node_process.ts";
 import { startHub } from "../fakes/hub_server.ts";
@@ -50,6 +51,14 @@ Deno.test({
     const nodes = [await start("anna"), await start("ben")];
     const urls = nodes.map(({ url }) => url);
     await membersSeen(urls, 2, 15_000);
+    // Before anything is pulled it is told who could hold it.
+    await eventually("both machines are known", async () => {
+      const fit = await covey(urls[0] ?? "", "fit", "org/repo");
+      assert.match(fit.out, /^shared-tiny-F16 is not here: .* would be pulled/);
+      const judged = fit.out.match(/^(anna|ben) +- .*(fits|no room)/gm);
+      return judged?.length === 2 || undefined;
+    }, 30_000);
+    hub.requests.length = 0;
     const pulls = await Promise.all(
       urls.map((url) => covey(url, "pull", "org/repo")),
     );

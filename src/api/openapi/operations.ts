@@ -238,6 +238,11 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "GET /covey/fit/{model…}": {
     summary: "Tell whether a model fits into each member's memory",
   },
+  "POST /covey/fit": {
+    summary:
+      "Tell into which members a model would fit before it is pulled, by its header at the source",
+    body: () => fields({ source: TEXT }, { revision: TEXT }),
+  },
   "POST /covey/models/{model}/unload": {
     summary: "Take a model out of memory: {node} for one member alone",
   },

@@ -93,8 +93,8 @@ export function contextWithin(
   return low * CONTEXT_STEP;
 }
 
-/** What is to be decided of a context's length. */
-export interface ContextTerms {
+/** What a load is decided by. */
+export interface LoadTerms {
   /** What the operator said, or null. */
   readonly configured: number | null;
   readonly slots: number;
@@ -112,13 +112,36 @@ export interface ContextTerms {
  */
 export function usualContext(
   model: LocalModel,
-  { configured, slots, total }: ContextTerms,
+  { configured, slots, total }: LoadTerms,
 ): number {
   if (configured !== null) return Math.min(configured, model.contextLength);
   const most = Math.min(LARGEST_CONTEXT, model.contextLength);
   if (total === null) return most;
   const fitting = contextWithin(model, slots, mostOf(total), most);
   return Math.max(fitting, leastContext(most));
+}
+
+/**
+ * Say what a model would be loaded with where nobody asks for more.
+ *
+ * @param model The model.
+ * @param terms What it depends on.
+ */
+export function reckonLoad(
+  model: LocalModel,
+  terms: LoadTerms,
+): {
+  readonly contextLength: number;
+  readonly slots: number;
+  readonly memory: MemoryNeed;
+} {
+  const { slots } = terms;
+  const contextLength = usualContext(model, terms);
+  return {
+    contextLength,
+    slots,
+    memory: memoryNeed(model, contextLength, slots),
+  };
 }
 
 /**
@@ -140,7 +163,7 @@ export function leastContext(usual: number): number {
  */
 export function largestContext(
   model: LocalModel,
-  terms: ContextTerms,
+  terms: LoadTerms,
 ): number {
   const { slots, total } = terms;
   const possible = total === null
