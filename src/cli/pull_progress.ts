@@ -9,7 +9,9 @@ import type { Progress } from "./progress.ts";
 export function progressOfPull(view: JsonObject): Progress {
   const { bytesPerSecond, doneBytes, from, remainingMs, stage, totalBytes } =
     view;
-  const isCounted = /^(?:converting|copying|downloading|paused|waiting)$/.test(
+  const counted =
+    /^(?:converting|copying|downloading|paused|relaying|waiting)$/;
+  const isCounted = counted.test(
     String(stage),
   );
   const numberOf = (value: JsonValue | undefined) =>

@@ -141,6 +141,7 @@ export type {
   PullWant,
 } from "./pull_allies.ts";
 export { PullPaused } from "./pull_allies.ts";
+export type { PartPlace, PullParts } from "./pull_parts.ts";
 export type {
   EngineInputs,
   OfferInputs,

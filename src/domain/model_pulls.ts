@@ -14,10 +14,11 @@ export interface PullView {
   readonly id: string;
   /** What is pulled, without the query of a URL. */
   readonly source: string;
-  /** What it is doing; `waiting` is for a member that pulls the same, `copying` is from members. */
+  /** What it is doing; `waiting` is for a member that pulls the same, `relaying` is from one that still does, `copying` from those that have it. */
   readonly stage:
     | "asking"
     | "waiting"
+    | "relaying"
     | "copying"
     | "downloading"
     | "verifying"
@@ -33,6 +34,8 @@ export interface PullView {
   readonly remainingMs: number | null;
   /** Names of members that give the bytes, or are waited for; none where they come from the source. */
   readonly from: readonly string[];
+  /** What to know of it: that its source can not be reached, say; absent for nothing. */
+  readonly note?: string;
 }
 
 /** What a pull came to. */
@@ -45,6 +48,8 @@ export interface PullOutcome {
   readonly verified: boolean;
   /** Names of members that gave the bytes; none where the source did, or it was here already. */
   readonly from: readonly string[];
+  /** What to know of it; absent for nothing. */
+  readonly note?: string;
 }
 
 /** Models that are being fetched from a hub or a URL. */

@@ -1,4 +1,5 @@
 import { Fault } from "./fault.ts";
+import type { PullParts } from "./pull_parts.ts";
 
 /** Why a pull stopped that is to go on later: what members gave of it stays. */
 export class PullPaused extends Fault {
@@ -24,6 +25,10 @@ export interface PullWant {
   readonly totalBytes: number | null;
   /** SHA-256 of its files as the source publishes them, first part first; null where it publishes none. */
   readonly sha256s: readonly (string | null)[];
+  /** Its files as far as they have come, for members to read and to fill; null where their sizes are not known. */
+  readonly parts: PullParts | null;
+  /** Whether a member's finished model alone says which bytes are right: the source publishes no digest, or those that came do not match it. */
+  readonly needsRoot: boolean;
   /** Most bytes a second, or null for as many as go. */
   readonly maxBytesPerSecond: number | null;
 }
@@ -40,8 +45,9 @@ export type AllyProgress =
     /** Null while it is not known. */
     readonly totalBytes: number | null;
   }
+  /** Bytes of a pull that is not at its end yet, or of a model: `relaying` goes into the pull's own files. */
   | {
-    readonly kind: "copying";
+    readonly kind: "copying" | "relaying";
     /** Names of members that give bytes now. */
     readonly members: readonly string[];
     /** What is here so far. */
@@ -73,14 +79,24 @@ export type PullTurn =
     /** Names of the members that gave it. */
     readonly from: readonly string[];
   }
+  /** Members gave every byte while one of them was fetching: whoever pulls checks them before they count. */
+  | {
+    readonly kind: "relayed";
+    /** Root of the finished model whose digests they have; null while there is none. */
+    readonly root: string | null;
+    /** Names of the members that gave bytes. */
+    readonly from: readonly string[];
+    /** Held until the model is offered, so that others get bytes meanwhile. */
+    readonly lease: PullLease;
+  }
   /** This node is the one that fetches it. */
   | { readonly kind: "fetch"; readonly lease: PullLease };
 
 /** The other members, as a pull asks them first. */
 export interface PullAllies {
   /**
-   * Get a model from members that have it, wait for one that pulls it, or be
-   * the one that fetches it.
+   * Get a model from members that have it, what has come of it from those that
+   * pull it, or be the one that fetches it.
    *
    * @param want What is wanted.
    * @param tell Called with each step of progress.

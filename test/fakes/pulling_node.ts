@@ -16,6 +16,8 @@ export interface PullingNodeOptions {
   readonly files: MemoryFiles;
   /** Base address of the hub. */
   readonly hub: string;
+  /** Bytes that are asked for at once; 1,000 unless told otherwise. */
+  readonly pieceBytes?: number;
   allies(): PullAllies | null;
 }
 
@@ -25,7 +27,9 @@ export interface PullingNodeOptions {
  *
  * @param options What it is told.
  */
-export function createPullingNode({ allies, files, hub }: PullingNodeOptions) {
+export function createPullingNode(
+  { allies, files, hub, pieceBytes = 1_000 }: PullingNodeOptions,
+) {
   const log = new QuietLog();
   const clock = createSystemClock();
   const store = createModelStore({
@@ -50,7 +54,7 @@ export function createPullingNode({ allies, files, hub }: PullingNodeOptions) {
     allies,
     modelsDir: MODELS,
     listPath: "/data/pulls.json",
-    pieceBytes: 1_000,
+    pieceBytes,
     freeDiskBytes: () => null,
   });
   const shelf: ModelShelf = {

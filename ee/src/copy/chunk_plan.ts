@@ -38,3 +38,32 @@ export function planChunks(files: readonly FileDigest[]): readonly Chunk[] {
   }
   return plan;
 }
+
+/**
+ * Every chunk of files whose digests come to be known one by one.
+ *
+ * @param sizes Of the files, in bytes.
+ * @param digestOf What is known of a chunk, asked each time; empty for nothing.
+ */
+export function planSizes(
+  sizes: readonly number[],
+  digestOf: (file: number, position: number) => string,
+): readonly Chunk[] {
+  const plan: Chunk[] = [];
+  for (const [file, sizeBytes] of sizes.entries()) {
+    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES) {
+      const position = offset / CHUNK_BYTES;
+      plan.push({
+        index: plan.length,
+        file,
+        position,
+        offset,
+        length: Math.min(CHUNK_BYTES, sizeBytes - offset),
+        get digest() {
+          return digestOf(file, position);
+        },
+      });
+    }
+  }
+  return plan;
+}

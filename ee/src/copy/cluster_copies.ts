@@ -36,7 +36,8 @@ export class ClusterCopies implements AsyncDisposable {
   /** Whether a path of the link is one of copies. */
   owns(path: string): boolean {
     return path.startsWith("/covey/1/models/") ||
-      path.startsWith("/covey/1/copies") || path === "/covey/1/pulls";
+      path.startsWith("/covey/1/copies") || path === "/covey/1/pulls" ||
+      path.startsWith("/covey/1/pulls/");
   }
 
   /** Members as pulls ask them first. */

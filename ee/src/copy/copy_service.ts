@@ -8,18 +8,21 @@ import {
 } from "@covey/core/domain";
 import { readBody } from "../link/read_body.ts";
 import { WireError } from "../link/wire_error.ts";
+import { type ArrivalPath, parseArrivalPath } from "./arrival_call.ts";
+import { encodePage } from "./arrival_page.ts";
+import { planSizes } from "./chunk_plan.ts";
 import type { CopiesOptions, CopyAction } from "./copies_options.ts";
 import { change, list, startCopies } from "./copy_actions.ts";
 import { COPIES_PATH } from "./copy_calls.ts";
 import { CopyDesk } from "./copy_desk.ts";
 import { CopyError } from "./copy_error.ts";
-import type { Candidate } from "./copy_job.ts";
 import { CopyPace } from "./copy_pace.ts";
 import { parseCopyAsk } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
 import { ModelSender } from "./model_sender.ts";
 import { PlacementWatch } from "./placement_watch.ts";
 import { parseQuestion, PULLS_PATH } from "./pull_call.ts";
+import type { PullMember } from "./pull_follower.ts";
 import { PullTurns } from "./pull_turns.ts";
 
 const ASK_LIMITS = { maxBytes: 128 * 1024, limitMs: 5000 };
@@ -63,7 +66,12 @@ export class CopyService implements AsyncDisposable {
         shelf: models,
         desk: this.desk,
         clock,
+        entropy,
+        log,
+        credentials: identity,
         peers: () => options.peers.list(),
+        candidates: () => this.#candidates(),
+        isBusy,
         life: this.#life.signal,
       });
     this.#placement = this.desk === null ||
@@ -119,6 +127,10 @@ export class CopyService implements AsyncDisposable {
     const { method } = request;
     if (path === PULLS_PATH && method === "POST") {
       return await this.#answerPull(request, response);
+    }
+    const arriving = method === "GET" ? parseArrivalPath(path) : undefined;
+    if (arriving !== undefined) {
+      return await this.#answerArriving(arriving, request, response);
     }
     if (!path.startsWith(COPIES_PATH)) {
       return method === "GET"
@@ -183,13 +195,48 @@ export class CopyService implements AsyncDisposable {
     }
   }
 
+  /** What a pull has brought so far. */
+  async #answerArriving(
+    asked: ArrivalPath,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const found = this.turns?.arriving(asked.key) ?? null;
+    const { parts = null, model = "" } = found?.want ?? {};
+    if (found === null || parts === null) {
+      return reply(response, 404, "Nothing of that is pulled here");
+    }
+    const { arrivals } = found;
+    if (asked.kind === "arrived") {
+      const page = await arrivals.page(asked.run, asked.count);
+      return reply(response, 200, encodePage(page));
+    }
+    const digestOf = (file: number, position: number) =>
+      arrivals.digestOf(file, position);
+    return await this.#sender.send(
+      {
+        model,
+        chunks: planSizes(
+          parts.sizes.map((size, at) => at === asked.file ? size : 0),
+          digestOf,
+        ),
+        has: (chunk) => chunk.digest !== "" && parts.has(chunk),
+        read: (chunk, room) => parts.read(chunk, room),
+        // It may have been written anew meanwhile; the pull checks it all in the end.
+        onBad() {},
+      },
+      request,
+      response,
+    );
+  }
+
   #isBusy(): boolean {
     return this.#options.host.router.report().engines.some(({ offers }) =>
       offers.some(({ queue }) => queue.runningMs.length > 0)
     );
   }
 
-  #candidates(): readonly Candidate[] {
+  #candidates(): readonly PullMember[] {
     const peers = this.#options.peers.list().filter(({ monitor }) =>
       monitor.health.state !== "offline"
     );
@@ -197,6 +244,7 @@ export class CopyService implements AsyncDisposable {
       peers.map(({ monitor, row }) => ({ id: row.id, name: monitor.name })),
     );
     return peers.map(({ channel, row }) => ({
+      node: row.id,
       name: names.get(row.id) ?? row.id,
       channel,
     }));
@@ -237,7 +285,7 @@ function reply(
   status: number,
   body: unknown,
 ): void {
-  const bytes = new TextEncoder().encode(
+  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(
     typeof body === "string" ? body : JSON.stringify(body),
   );
   response.writeHead(status, {

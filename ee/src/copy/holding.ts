@@ -2,10 +2,14 @@ import type { ModelManifest } from "@covey/core/domain";
 import type { Chunk } from "./chunk_plan.ts";
 
 /** A model that lies here, whole or as far as it has come, ready to be sent. */
-export interface Holding {
+export interface Holding extends HeldChunks {
   readonly manifest: ModelManifest;
   /** Which chunks are here, as `ChunkMap.toHex`; null for all. */
   held(): string | null;
+}
+
+/** Chunks that lie here. */
+export interface HeldChunks {
   /** Whether one is here. */
   has(chunk: Chunk): boolean;
   /**

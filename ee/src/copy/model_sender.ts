@@ -6,7 +6,7 @@ import type { Chunk } from "./chunk_plan.ts";
 import { planChunks } from "./chunk_plan.ts";
 import { encodeManifest } from "./copy_manifest.ts";
 import type { CopyPace } from "./copy_pace.ts";
-import type { FindHolding, Holding } from "./holding.ts";
+import type { FindHolding, HeldChunks, Holding } from "./holding.ts";
 import { parseModelPath } from "./model_path.ts";
 
 /** Answers that may hold a chunk in memory at once; others are asked to come again. */
@@ -28,6 +28,16 @@ export interface SenderOptions {
   readonly log: Log;
   /** Aborts when the node stops. */
   readonly life: AbortSignal;
+}
+
+/** A file of which chunks lie here. */
+export interface HeldFile extends HeldChunks {
+  /** For the log. */
+  readonly model: string;
+  /** All chunks of the file. */
+  readonly chunks: readonly Chunk[];
+  /** What the disk gave of a chunk is not what its digest says. */
+  onBad(chunk: Chunk): void;
 }
 
 /**
@@ -77,29 +87,40 @@ export class ModelSender {
           new TextEncoder().encode(JSON.stringify({ held: holding.held() })),
         );
       case "file":
-        return await this.#file(holding, asked.file, request, response);
+        return await this.send(
+          {
+            model: holding.manifest.model,
+            chunks: this.#planOf(holding.manifest).filter(({ file }) =>
+              file === asked.file
+            ),
+            has: (chunk) => holding.has(chunk),
+            read: (...place) => holding.read(...place),
+            onBad: (chunk) => this.#withdraw(holding, chunk),
+          },
+          request,
+          response,
+        );
       default:
         return asked satisfies never;
     }
   }
 
-  async #file(
-    holding: Holding,
-    file: number,
+  /** Answer a GET of a part of a file, in whole chunks. */
+  async send(
+    holding: HeldFile,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     const { life, pace } = this.#options;
-    const { manifest } = holding;
-    const size = manifest.files[file]?.sizeBytes;
-    if (size === undefined) return say(response, 404, "There is no such file");
+    const last = holding.chunks.at(-1);
+    if (last === undefined) return say(response, 404, "There is no such file");
+    const size = last.offset + last.length;
     const range = chunkRange(request.headers.range, size);
     if (range === undefined) {
       return say(response, 416, "Whole chunks are given, and they alone");
     }
-    const chunks = this.#planOf(manifest).filter((chunk) =>
-      chunk.file === file && chunk.offset >= range.start &&
-      chunk.offset < range.end
+    const chunks = holding.chunks.filter(({ offset }) =>
+      offset >= range.start && offset < range.end
     );
     if (!chunks.every((chunk) => holding.has(chunk))) {
       return say(response, 404, "This node does not have that part yet");
@@ -126,7 +147,7 @@ export class ModelSender {
               "content-range": `bytes ${range.start}-${range.end - 1}/${size}`,
             }));
         if (sent === "whole") continue;
-        if (sent === "bad" && bytes !== null) this.#withdraw(holding, chunk);
+        if (sent === "bad" && bytes !== null) holding.onBad(chunk);
         if (sent === "gone" || response.headersSent) response.destroy();
         else say(response, 410, "This node's copy is damaged");
         return;
@@ -140,7 +161,7 @@ export class ModelSender {
   }
 
   async #read(
-    holding: Holding,
+    holding: HeldFile,
     chunk: Chunk,
     room: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
@@ -148,7 +169,7 @@ export class ModelSender {
     // A relay's own copy may have ended meanwhile: null, which is gone, not bad.
     return await holding.read(chunk, room).catch((error) => {
       log.warn("Failed to read a model that a member copies", {
-        model: holding.manifest.model,
+        model: holding.model,
         reason: error instanceof Error ? error.message : String(error),
       });
       return null;

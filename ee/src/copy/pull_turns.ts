@@ -1,27 +1,35 @@
 import {
   type AllyProgress,
   Fault,
+  type Log,
   type ModelShelf,
   type NodeId,
   originTextOf,
   type PullAllies,
-  PullPaused,
   type PullTurn,
   type PullWant,
 } from "@covey/core/domain";
-import type { Clock } from "@covey/core/platform";
+import type { Clock, Entropy } from "@covey/core/platform";
+import { keyHashOfCertificate } from "../identity/key_hash.ts";
+import type { LinkCredentials } from "../link/dial.ts";
 import type { Peer } from "../membership/peer.ts";
-import type { CopyDesk } from "./copy_desk.ts";
+import { ArrivalLog } from "./arrival_log.ts";
+import { fetchManifest } from "./copy_calls.ts";
 import { NotHeldError } from "./copy_error.ts";
+import { CopyPace } from "./copy_pace.ts";
 import { sha256 } from "./gather.ts";
+import { finishedModel } from "./finished_model.ts";
 import { askStanding, type PullQuestion } from "./pull_call.ts";
+import { PullCopies, type PullCopiesOptions } from "./pull_copy.ts";
 import { elect, type MemberStanding, type Standing } from "./pull_election.ts";
+import type { PullMember } from "./pull_follower.ts";
+import { PullRelay } from "./pull_relay.ts";
 
 /** How often members are asked while one of them is waited for. */
 const LOOK_EVERY_MS = 1000;
-/** How often a copy is looked at for the one who pulls. */
+/** How often what is relayed is looked at, between. */
 const FOLLOW_EVERY_MS = 250;
-/** A copy to which no member gives anything for so long is given up for the source. */
+/** Members that have the model, and give nothing of it for so long, are given up. */
 const GIVE_UP_MS = 30_000;
 /** After a start, how long members that were not met yet are waited for. */
 const MEET_MS = 3000;
@@ -31,14 +39,18 @@ const RECENT_MS = 10 * 60_000;
 const MOST_RECENT = 64;
 
 /** What turns need. */
-export interface TurnsOptions {
+export interface TurnsOptions extends PullCopiesOptions {
   readonly self: { readonly node: NodeId; readonly nodeName: string };
   readonly shelf: ModelShelf;
-  readonly desk: Pick<CopyDesk, "start" | "find" | "cancel" | "pause">;
   readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+  readonly credentials: LinkCredentials;
   peers(): readonly Peer[];
-  /** Aborts when the node stops. */
-  readonly life: AbortSignal;
+  /** Members that answer now. */
+  candidates(): readonly PullMember[];
+  /** Whether this machine answers callers now. */
+  isBusy(): boolean;
 }
 
 interface Bid {
@@ -47,23 +59,27 @@ interface Bid {
   readonly bidders: Set<NodeId>;
   doneBytes: number;
   totalBytes: number | null;
+  /** What has come of it here, for members; null where nobody knows how long it will be. */
+  readonly arrivals: ArrivalLog | null;
+  readonly want: PullWant;
 }
 
 /**
  * One download per cluster: a pull bids, asks every member, and then copies
- * from one that has it, waits for one that fetches it, or fetches it. No state
- * outlives the process: after a restart a pull bids again.
+ * from one that has it, takes what has come to one that fetches it, or fetches
+ * it. What came lies in the pull's own partial files; else no state outlives the
+ * process: after a restart a pull bids again.
  */
 export class PullTurns implements PullAllies {
   readonly #options: TurnsOptions;
   readonly #bids = new Map<string, Bid>();
   /** Models that were fetched here, by key. */
   readonly #recent = new Map<string, { model: string; atMs: number }>();
-  /** Copies that pulls paused in this process, by pull. After a restart they are paused copies like any other. */
-  readonly #paused = new Map<string, string>();
+  readonly #copies: PullCopies;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
+    this.#copies = new PullCopies(options);
   }
 
   /** Say how this node stands to what a member wants to pull. */
@@ -89,6 +105,16 @@ export class PullTurns implements PullAllies {
     }
   }
 
+  /** What has come here of a pull that runs; null where none of that key does. */
+  arriving(
+    key: string,
+  ): { readonly arrivals: ArrivalLog; readonly want: PullWant } | null {
+    const { arrivals, want } = this.#bids.get(key) ?? {};
+    return arrivals === undefined || arrivals === null || want === undefined
+      ? null
+      : { arrivals, want };
+  }
+
   async turn(
     want: PullWant,
     tell: (progress: AllyProgress) => void,
@@ -106,11 +132,7 @@ export class PullTurns implements PullAllies {
   }
 
   forget(pull: string): void {
-    const id = this.#paused.get(pull);
-    this.#paused.delete(pull);
-    if (id !== undefined && this.#options.desk.find(id)?.state === "paused") {
-      this.#options.desk.cancel(id);
-    }
+    this.#copies.forget(pull);
   }
 
   async #turn(
@@ -118,25 +140,48 @@ export class PullTurns implements PullAllies {
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
   ): Promise<PullTurn> {
-    const { key } = want;
+    const { key, parts } = want;
     const before = await this.#ownTurn(want, tell, signal);
     if (before !== null) return before;
     const bid: Bid = {
       phase: "bidding",
       bidders: new Set(),
-      doneBytes: 0,
+      doneBytes: parts?.arrivedBytes ?? 0,
       totalBytes: want.totalBytes,
+      arrivals: parts === null ? null : this.#logOf(parts),
+      want,
     };
     this.#bids.set(key, bid);
     let isLeased = false;
     try {
       await this.#meet(signal);
       const turn = await this.#settle(want, bid, tell, signal);
-      isLeased = turn.kind === "fetch";
+      isLeased = turn.kind !== "copied";
       return turn;
     } finally {
-      if (!isLeased) this.#bids.delete(key);
+      if (!isLeased) this.#end(bid);
     }
+  }
+
+  #logOf(parts: NonNullable<PullWant["parts"]>): ArrivalLog {
+    const { entropy, life, log } = this.#options;
+    const pace = this.#pace(null);
+    return new ArrivalLog({
+      parts,
+      log,
+      name: () => entropy.bytes(16).toHex(),
+      pace: () => pace.turn(0, life),
+    });
+  }
+
+  #pace(bytesPerSecond: number | null): CopyPace {
+    const { clock, isBusy } = this.#options;
+    return new CopyPace({ clock, isBusy, bytesPerSecond });
+  }
+
+  #end({ arrivals, want: { key } }: Bid): void {
+    this.#bids.delete(key);
+    arrivals?.[Symbol.dispose]();
   }
 
   /** Two names may stand for one model: the second pull waits for the first one here. */
@@ -166,7 +211,8 @@ export class PullTurns implements PullAllies {
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
   ): Promise<PullTurn> {
-    const { clock, self } = this.#options;
+    const { self } = this.#options;
+    await using relay = this.#relay(want);
     const spoilt = new Set<string>();
     let leader: NodeId | null = null;
     for (;;) {
@@ -183,20 +229,145 @@ export class PullTurns implements PullAllies {
       });
       if (choice.kind === "fetch") {
         bid.phase = "fetching";
+        await relay?.drain(signal);
         return { kind: "fetch", lease: this.#lease(want, bid) };
       }
       bid.phase = "waiting";
       if (choice.kind === "wait") {
-        const { doneBytes, name, node, totalBytes } = choice;
-        leader = node;
-        tell({ kind: "waiting", member: name, doneBytes, totalBytes });
-        await clock.sleep(LOOK_EVERY_MS, signal);
+        leader = choice.node;
+        relay?.follow(leader);
+        const isWhole = await this.#follow(want, relay, choice, tell, signal);
+        if (isWhole && !want.needsRoot) {
+          return this.#relayed(want, bid, relay, null);
+        }
         continue;
       }
-      const copied = await this.#copy(want, choice.root, tell, signal);
-      if (copied !== null) return copied;
-      spoilt.add(choice.root);
+      const { root } = choice;
+      if (relay !== null && (want.parts?.arrivedBytes ?? 0) > 0) {
+        const isWhole = await this.#finish(want, relay, root, tell, signal);
+        if (isWhole) return this.#relayed(want, bid, relay, root);
+      } else {
+        const { maxBytesPerSecond, model } = want;
+        const ask = { root, model, bytesPerSecond: maxBytesPerSecond };
+        const copied = await this.#copies.copy(want, ask, tell, signal);
+        if (copied !== null) return copied;
+      }
+      spoilt.add(root);
     }
+  }
+
+  #relay(
+    { key, maxBytesPerSecond, model, parts }: PullWant,
+  ): PullRelay | null {
+    if (parts === null) return null;
+    const { candidates, clock, credentials, entropy, log } = this.#options;
+    const pace = this.#pace(maxBytesPerSecond);
+    return new PullRelay({
+      key,
+      parts,
+      model,
+      self: keyHashOfCertificate(credentials.certificatePem),
+      credentials,
+      clock,
+      log,
+      members: candidates,
+      draw: () => entropy.float(),
+      pace: (bytes, ends) => pace.turn(bytes, ends),
+    });
+  }
+
+  /** Wait for a member that fetches, and take what has come to it; returns whether that is all. */
+  async #follow(
+    want: PullWant,
+    relay: PullRelay | null,
+    { doneBytes, name, totalBytes }: {
+      readonly name: string;
+      readonly doneBytes: number;
+      readonly totalBytes: number | null;
+    },
+    tell: (progress: AllyProgress) => void,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock } = this.#options;
+    for (let ms = 0; ms < LOOK_EVERY_MS; ms += FOLLOW_EVERY_MS) {
+      if (relay !== null && relay.from.length > 0) {
+        this.#tellOf(want, relay, tell);
+      } else tell({ kind: "waiting", member: name, doneBytes, totalBytes });
+      await clock.sleep(FOLLOW_EVERY_MS, signal);
+      if (relay?.isComplete === true && !want.needsRoot) return true;
+    }
+    return false;
+  }
+
+  #tellOf(
+    { parts, totalBytes }: PullWant,
+    relay: PullRelay,
+    tell: (progress: AllyProgress) => void,
+  ): void {
+    const all = parts?.sizes.reduce((sum, size) => sum + size, 0);
+    tell({
+      kind: "relaying",
+      members: relay.from,
+      doneBytes: parts?.arrivedBytes ?? 0,
+      totalBytes: all ?? totalBytes ?? 0,
+      bytesPerSecond: relay.bytesPerSecond,
+    });
+  }
+
+  /** Take what is missing of a model that members have whole; returns whether all is here then. */
+  async #finish(
+    want: PullWant,
+    relay: PullRelay,
+    root: string,
+    tell: (progress: AllyProgress) => void,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock } = this.#options;
+    const model = await this.#finished(want, root, signal);
+    if (model === null) return false;
+    relay.finish(model);
+    let bytes = -1;
+    let sinceMs = clock.monotonic();
+    while (!relay.isComplete) {
+      const arrivedBytes = want.parts?.arrivedBytes ?? 0;
+      if (arrivedBytes !== bytes) sinceMs = clock.monotonic();
+      bytes = arrivedBytes;
+      if (relay.isShunned(root)) return false;
+      if (clock.monotonic() - sinceMs > GIVE_UP_MS) return false;
+      this.#tellOf(want, relay, tell);
+      await clock.sleep(FOLLOW_EVERY_MS, signal);
+    }
+    return true;
+  }
+
+  /** Null where no member says what the root stands for, or it is not what is wanted. */
+  async #finished(want: PullWant, root: string, signal: AbortSignal) {
+    const { candidates, clock, credentials } = this.#options;
+    const holders: PullMember[] = [];
+    let model: Awaited<ReturnType<typeof fetchManifest>> | null = null;
+    for (const member of candidates()) {
+      try {
+        const means = { clock, signal };
+        model = await fetchManifest(member.channel, root, means);
+        holders.push(member);
+      } catch {
+        // One that does not have it, or does not answer, gives nothing of it.
+        signal.throwIfAborted();
+      }
+    }
+    return model === null
+      ? null
+      : finishedModel(want, model, holders, { clock, credentials });
+  }
+
+  #relayed(
+    want: PullWant,
+    bid: Bid,
+    relay: PullRelay | null,
+    root: string | null,
+  ): PullTurn {
+    const from = relay?.from ?? [];
+    return { kind: "relayed", root, from, lease: this.#lease(want, bid) };
   }
 
   #lease({ key, model }: PullWant, bid: Bid) {
@@ -206,7 +377,7 @@ export class PullTurns implements PullAllies {
         bid.totalBytes = totalBytes;
       },
       [Symbol.dispose]: () => {
-        this.#bids.delete(key);
+        this.#end(bid);
         this.#recent.set(key, {
           model,
           atMs: this.#options.clock.monotonic(),
@@ -217,73 +388,6 @@ export class PullTurns implements PullAllies {
         }
       },
     };
-  }
-
-  /** Returns null where it could not be copied. */
-  async #copy(
-    { maxBytesPerSecond, model, pull, totalBytes }: PullWant,
-    root: string,
-    tell: (progress: AllyProgress) => void,
-    signal: AbortSignal,
-  ): Promise<PullTurn | null> {
-    const { clock, desk } = this.#options;
-    const { id } = desk.start({
-      root,
-      model,
-      bytesPerSecond: maxBytesPerSecond,
-    });
-    this.#paused.delete(pull);
-    const from = new Set<string>();
-    let givenAtMs = clock.monotonic();
-    let doneBytes = -1;
-    for (;;) {
-      signal.throwIfAborted();
-      const view = desk.find(id);
-      if (view === undefined) return null;
-      for (const name of view.sources) from.add(name);
-      if (view.doneBytes !== doneBytes || view.state === "paused") {
-        ({ doneBytes } = view);
-        givenAtMs = clock.monotonic();
-      }
-      switch (view.state) {
-        case "done":
-          return { kind: "copied", model: view.model, from: [...from] };
-        case "failed":
-          return null;
-        case "cancelled":
-          throw new Fault("conflict", "The copy of the model was cancelled");
-        case "paused":
-        case "queued":
-        case "checking":
-        case "copying":
-        case "waiting":
-          break;
-        default:
-          return view.state satisfies never;
-      }
-      tell({
-        kind: "copying",
-        members: view.sources,
-        doneBytes,
-        totalBytes: view.totalBytes || (totalBytes ?? 0),
-        bytesPerSecond: view.bytesPerSecond,
-      });
-      if (
-        view.state === "waiting" && clock.monotonic() - givenAtMs > GIVE_UP_MS
-      ) {
-        desk.cancel(id);
-        return null;
-      }
-      try {
-        await clock.sleep(FOLLOW_EVERY_MS, signal);
-      } catch (error) {
-        if (signal.reason instanceof PullPaused) {
-          await desk.pause(id);
-          this.#paused.set(pull, id);
-        } else if (!this.#options.life.aborted) desk.cancel(id);
-        throw error;
-      }
-    }
   }
 
   async #ask(

@@ -1,78 +1,24 @@
 import assert from "node:assert/strict";
 import { CHUNK_BYTES, type PullView } from "@covey/core/domain";
-import { createSeededEntropy, MemoryFiles } from "@covey/core/platform";
-import { buildModel } from "../../../test/fakes/gguf_builder.ts";
-import { type HubServer, startHub } from "../../../test/fakes/hub_server.ts";
-import { createPullingNode } from "../../../test/fakes/pulling_node.ts";
-import { FakeLan, TestNode } from "../cluster_fixture.ts";
+import { startHub } from "../../../test/fakes/hub_server.ts";
+import { FakeLan } from "../cluster_fixture.ts";
+import {
+  givenBytes,
+  met,
+  SOURCE,
+  startPulling as start,
+  weights,
+} from "./pulling_member.ts";
 
 const FILE = "m-Q4_K_M.gguf";
-const SOURCE = "org/repo";
 const FOREVER = new AbortController().signal;
-
-/** A model of twenty pieces. */
-function weights(): Uint8Array<ArrayBuffer> {
-  const model = buildModel();
-  const bytes = new Uint8Array(20_000);
-  bytes.set(createSeededEntropy(5).bytes(bytes.length));
-  bytes.set(model);
-  return bytes;
-}
-
-async function start(
-  n: number,
-  lan: FakeLan,
-  hub: HubServer,
-  role: "node" | "controller" = "node",
-) {
-  const files = new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
-  const here = createPullingNode({
-    files,
-    hub: hub.origin,
-    allies: () => cluster.pullAllies?.() ?? null,
-  });
-  const node = new TestNode(n, lan, { files, models: here.shelf, role });
-  const cluster = await node.cluster;
-  return {
-    ...here,
-    node,
-    files,
-    pull: (tell: (view: PullView) => void = () => {}, source = SOURCE) =>
-      here.pulls.pull({ source }, tell, FOREVER),
-    async [Symbol.asyncDispose]() {
-      await here.pulls[Symbol.asyncDispose]();
-      await cluster[Symbol.asyncDispose]();
-      await here.store[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** Bytes of files that a hub gave, single ones apart that only ask what there is. */
-function givenBytes(hub: HubServer): number {
-  return hub.requests.reduce((sum, { path, range }) => {
-    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
-    if (last === "0") return sum;
-    if (range !== null) return sum + Number(last) - Number(first) + 1;
-    return path.startsWith("/api/") ? sum : sum + Infinity;
-  }, 0);
-}
-
-async function met(
-  node: TestNode,
-  count: number,
-): Promise<void> {
-  while (
-    node.log.lines.filter(({ message }) => message === "A member is healthy")
-      .length < count
-  ) await node.log.next();
-}
 
 Deno.test("three nodes that pull one model, two of them at once, fetch it but once from its source", async () => {
   const bytes = weights();
   await using hub = startHub({ [FILE]: bytes });
   const lan = new FakeLan();
   // A controller takes no seat, so that three nodes need no licence.
-  await using one = await start(1, lan, hub, "controller");
+  await using one = await start(1, lan, hub, { role: "controller" });
   await using two = await start(2, lan, hub);
   await using three = await start(3, lan, hub);
   await Promise.all([one, two, three].map(({ node }) => met(node, 2)));

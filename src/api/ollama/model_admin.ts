@@ -93,6 +93,8 @@ function nameOf(body: JsonObject): string {
 
 function lineOf(view: JsonObject): JsonObject {
   switch (view["stage"]) {
+    case "copying":
+    case "relaying":
     case "downloading": {
       const { doneBytes, id, totalBytes } = view;
       return {

@@ -6,6 +6,7 @@ import {
   dropPart,
   type PartState,
   readPartState,
+  withoutRelayed,
   writePartState,
 } from "./part_state.ts";
 import { retry } from "./retry.ts";
@@ -37,6 +38,16 @@ export interface DownloadPorts {
   readonly pieceBytes: number;
 }
 
+/** Told of a file as it comes. */
+export interface DownloadWatch {
+  /** The bytes that are here, and their number where it is known. */
+  tell(doneBytes: number, totalBytes: number | null): void;
+  /** Everything from `start` to before `end` lies in the file now. */
+  wrote?(start: number, end: number): void;
+  /** Nothing of what lay in the file counts any more. */
+  dropped?(): void;
+}
+
 /** What was found out about the source's file. */
 export interface Fetched {
   readonly sha256: string | null;
@@ -57,7 +68,7 @@ class SourceChanged extends Error {
  * @param ports What it needs.
  * @param remote The file.
  * @param part Path of the partial file, its folder being there.
- * @param tell Called with the bytes that are here, and their number where known.
+ * @param watch Told of what comes.
  * @param signal Aborting it ends the download; what is here stays.
  * @returns Once every byte was written; they are not compared with a digest yet.
  * @throws {Fault} `hub_failed` or `not_found` when the source does not give it.
@@ -67,15 +78,16 @@ export async function downloadFile(
   ports: DownloadPorts,
   remote: RemoteFile,
   part: string,
-  tell: (doneBytes: number, totalBytes: number | null) => void,
+  watch: DownloadWatch,
   signal: AbortSignal,
 ): Promise<Fetched> {
   for (let changes = 0; changes <= MOST_CHANGES; changes++) {
-    const run = new FileDownload(ports, remote, part, tell, signal);
+    const run = new FileDownload(ports, remote, part, watch, signal);
     try {
       return await run.run();
     } catch (error) {
       if (!(error instanceof SourceChanged)) throw error;
+      watch.dropped?.();
       await dropPart(ports.files, part);
     }
   }
@@ -88,16 +100,17 @@ export async function downloadFile(
  * @param ports What it needs.
  * @param remote The file.
  * @param signal Aborting it ends the question.
+ * @returns Its size too, null where the server gives it no ranges.
  * @throws {Fault} `hub_failed` or `not_found` when the source does not answer for it.
  */
 export async function lookAtFile(
   ports: DownloadPorts,
   remote: RemoteFile,
   signal: AbortSignal,
-): Promise<Fetched> {
-  const run = new FileDownload(ports, remote, "", () => {}, signal);
-  const { etag, sha256 } = await run.look();
-  return { etag, sha256 };
+): Promise<Fetched & { readonly sizeBytes: number | null }> {
+  const run = new FileDownload(ports, remote, "", { tell() {} }, signal);
+  const { etag, sha256, state } = await run.look();
+  return { etag, sha256, sizeBytes: state?.sizeBytes ?? null };
 }
 
 /** One pass over a file, from what is here to its end. */
@@ -105,7 +118,7 @@ class FileDownload {
   readonly #ports: DownloadPorts;
   readonly #remote: RemoteFile;
   readonly #part: string;
-  readonly #tell: (doneBytes: number, totalBytes: number | null) => void;
+  readonly #watch: DownloadWatch;
   readonly #signal: AbortSignal;
   #doneBytes = 0;
   #saving: Promise<void> = Promise.resolve();
@@ -114,13 +127,13 @@ class FileDownload {
     ports: DownloadPorts,
     remote: RemoteFile,
     part: string,
-    tell: (doneBytes: number, totalBytes: number | null) => void,
+    watch: DownloadWatch,
     signal: AbortSignal,
   ) {
     this.#ports = ports;
     this.#remote = remote;
     this.#part = part;
-    this.#tell = tell;
+    this.#watch = watch;
     this.#signal = signal;
   }
 
@@ -135,16 +148,27 @@ class FileDownload {
     const found = await this.look();
     const { etag, sha256 } = found;
     if (found.state === null) {
-      await dropPart(files, this.#part);
+      await this.#drop();
       await this.#whole();
       return { sha256, etag };
     }
     let { state } = found;
-    if (kept !== null && isSameSource(kept, state)) {
-      state = { ...state, pieceBytes: kept.pieceBytes, done: kept.done };
-    } else await dropPart(files, this.#part);
+    // Nothing tells whether what members gave is right.
+    const sound = kept !== null && sha256 === null
+      ? withoutRelayed(kept)
+      : kept;
+    if (sound !== null && isSameSource(sound, state)) {
+      const { done, pieceBytes, relayed } = sound;
+      state = { ...state, pieceBytes, done, ...relayed ? { relayed } : {} };
+      if (done.length !== kept?.done.length) this.#watch.dropped?.();
+    } else await this.#drop();
     await this.#pieces(state);
     return { sha256, etag };
+  }
+
+  async #drop(): Promise<void> {
+    this.#watch.dropped?.();
+    await dropPart(this.#ports.files, this.#part);
   }
 
   /** Ask for one byte: it tells size, validator, and whether ranges are known. */
@@ -176,6 +200,7 @@ class FileDownload {
   async #whole(): Promise<void> {
     await retry(this.#ports, async () => {
       const { files, http } = this.#ports;
+      this.#watch.dropped?.();
       await files.remove(this.#part);
       this.#doneBytes = 0;
       await using answer = await http.get(this.#remote.url, {}, this.#signal);
@@ -183,7 +208,14 @@ class FileDownload {
       const length = answer.headers.get("content-length");
       const size = length === null ? this.#remote.sizeBytes : Number(length);
       if (size !== null) this.#checkSize(size);
-      const count = await this.#write(answer, 0, size ?? Infinity, size);
+      let end = 0;
+      const count = await this.#write(
+        answer,
+        0,
+        size ?? Infinity,
+        size,
+        (bytes) => this.#watch.wrote?.(0, end += bytes),
+      );
       if (size !== null && count < size) {
         throw new TypeError("The answer ended early");
       }
@@ -196,8 +228,12 @@ class FileDownload {
     const done = new Set(state.done.filter((at) => at < count));
     const lengthOf = (at: number) =>
       Math.min(state.pieceBytes, state.sizeBytes - at * state.pieceBytes);
-    for (const at of done) this.#doneBytes += lengthOf(at);
-    this.#tell(this.#doneBytes, state.sizeBytes);
+    for (const at of done) {
+      const start = at * state.pieceBytes;
+      this.#doneBytes += lengthOf(at);
+      this.#watch.wrote?.(start, start + lengthOf(at));
+    }
+    this.#watch.tell(this.#doneBytes, state.sizeBytes);
     const missing: number[] = [];
     for (let at = 0; at < count; at++) if (!done.has(at)) missing.push(at);
     // Written first: bytes of a part without a state are never trusted.
@@ -268,6 +304,7 @@ class FileDownload {
       try {
         await this.#write(answer, from, end - from, state.sizeBytes, (n) => {
           from += n;
+          this.#watch.wrote?.(start, from);
         });
       } catch (error) {
         if (from > before && error instanceof TypeError) return "progress";
@@ -287,7 +324,7 @@ class FileDownload {
     offset: number,
     most: number,
     totalBytes: number | null,
-    wrote: (bytes: number) => void = () => {},
+    wrote: (bytes: number) => void,
   ): Promise<number> {
     const { files, pace } = this.#ports;
     using file = await files.openForWriting(this.#part, 0o600);
@@ -299,7 +336,7 @@ class FileDownload {
       count += piece.length;
       wrote(piece.length);
       this.#doneBytes += piece.length;
-      this.#tell(this.#doneBytes, totalBytes);
+      this.#watch.tell(this.#doneBytes, totalBytes);
     }
     return count;
   }

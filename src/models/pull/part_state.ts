@@ -11,6 +11,8 @@ export interface PartState {
   readonly pieceBytes: number;
   /** Numbers of the pieces that are here. */
   readonly done: readonly number[];
+  /** Those of them that members gave: without a published digest they do not count. */
+  readonly relayed?: readonly number[];
 }
 
 /**
@@ -60,6 +62,32 @@ export async function dropPart(files: Files, part: string): Promise<void> {
   await files.remove(part);
 }
 
+/**
+ * Forget the pieces that members gave: the whole is not what was published.
+ *
+ * @returns False where there are none.
+ * @throws {FileError} When it can not be read or written.
+ */
+export async function dropRelayed(
+  files: Files,
+  part: string,
+): Promise<boolean> {
+  const state = await readPartState(files, part);
+  if (state === null || (state.relayed ?? []).length === 0) return false;
+  await writePartState(files, part, withoutRelayed(state));
+  return true;
+}
+
+/**
+ * What is known of a partial file, without the pieces that members gave.
+ *
+ * @param state What is known with them.
+ */
+export function withoutRelayed({ relayed, ...state }: PartState): PartState {
+  const given = new Set(relayed);
+  return { ...state, done: state.done.filter((at) => !given.has(at)) };
+}
+
 function parse(text: string): PartState | null {
   let kept: JsonValue;
   try {
@@ -70,13 +98,17 @@ function parse(text: string): PartState | null {
     throw error;
   }
   if (!isJsonObject(kept)) return null;
-  const { done, etag, pieceBytes, sha256, sizeBytes } = kept;
+  const { done, etag, pieceBytes, relayed, sha256, sizeBytes } = kept;
   if (
     !isCount(sizeBytes) || !isCount(pieceBytes) || pieceBytes === 0 ||
     !isTextOrNull(etag) || !isTextOrNull(sha256) ||
     !Array.isArray(done) || !done.every(isCount)
   ) return null;
-  return { sizeBytes, etag, sha256, pieceBytes, done };
+  const state = { sizeBytes, etag, sha256, pieceBytes, done };
+  if (relayed === undefined) return state;
+  return Array.isArray(relayed) && relayed.every(isCount)
+    ? { ...state, relayed }
+    : null;
 }
 
 function isCount(value: JsonValue | undefined): value is number {

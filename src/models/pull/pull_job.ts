@@ -1,25 +1,25 @@
 import {
   type AllyProgress,
-  Fault,
   type FileDigest,
   type FileOrigin,
   type Log,
   originTextOf,
   type PullAllies,
-  type PullLease,
   type PullOutcome,
+  type PullTurn,
 } from "../../domain/mod.ts";
-import type { Files } from "../../platform/mod.ts";
-import { digestFile } from "../digest_file.ts";
-import { inspectFile } from "../model_inspection.ts";
 import type { ModelStore } from "../model_store.ts";
 import {
-  downloadFile,
-  type DownloadPorts,
-  type Fetched,
-  lookAtFile,
-} from "./file_download.ts";
-import { dropPart } from "./part_state.ts";
+  fetchAll,
+  type FetchPorts,
+  fetchProjector,
+  type FetchTask,
+  type FetchWatcher,
+  originOf,
+  partOf,
+  publishRelayed,
+} from "./fetch_files.ts";
+import { lookAtFile } from "./file_download.ts";
 import {
   checkPlace,
   checkSpace,
@@ -27,27 +27,20 @@ import {
   isThere,
   makeFolders,
   modelOf,
-  type PlacePorts,
   totalOf,
 } from "./pull_place.ts";
-import { type PlannedFile, planPull, type PullPlan } from "./pull_plan.ts";
+import { PartFiles } from "./pull_parts.ts";
+import { planPull, type PullPlan } from "./pull_plan.ts";
 import type { PullSource } from "./pull_source.ts";
 import { retry } from "./retry.ts";
 
 const FOLDER_MODE = 0o755;
 
 /** What a pull needs. */
-export interface PullPorts extends DownloadPorts, PlacePorts {
-  readonly store: Pick<
-    ModelStore,
-    | "adopt"
-    | "digestNow"
-    | "list"
-    | "manifest"
-    | "noteOrigins"
-    | "refresh"
-    | "remove"
-  >;
+export interface PullPorts extends FetchPorts {
+  readonly store:
+    & FetchPorts["store"]
+    & Pick<ModelStore, "digestNow" | "noteOrigins" | "remove">;
   readonly log: Log;
   /** Members to ask before the source; null while there are none. */
   allies?(): PullAllies | null;
@@ -65,25 +58,22 @@ export interface PullTask {
 }
 
 /** Told of how far a pull is. */
-export interface PullWatcher {
+export interface PullWatcher extends FetchWatcher {
   planned(totalBytes: number | null): void;
   allied(progress: AllyProgress): void;
-  downloading(doneBytes: number, totalBytes: number | null): void;
-  verifying(): void;
-  publishing(): void;
 }
 
-interface GotFile {
-  readonly file: PlannedFile;
-  readonly digest: FileDigest;
+interface FileFact {
   readonly origin: FileOrigin;
+  /** Null where the source does not say. */
+  readonly sizeBytes: number | null;
 }
 
 /**
  * Fetch a model's files, check them and put them into the models folder, all of
  * them or none. Members are asked first: one that has the model gives it, one
- * that pulls it is waited for. A model that is here already with the published
- * bytes is done.
+ * that pulls it gives what has come. A model that is here already with the
+ * published bytes is done.
  *
  * @param ports What it needs.
  * @param task What to pull.
@@ -113,51 +103,151 @@ export async function runPull(
   await checkPlace(ports, plan, where, model);
   await files.makeFolder(modelsDir, FOLDER_MODE);
   await makeFolders(files, modelsDir, task.steps);
-  const total = totalOf(plan.files);
   checkSpace(ports, await comingBytes(ports, plan, where));
-  watcher.planned(total);
+  watcher.planned(totalOf(plan.files));
   const allies = ports.allies?.() ?? null;
+  const work = { plan, steps: task.steps, parts: null };
   if (allies === null) {
-    return await fetchAll(ports, task, plan, null, watcher, signal);
+    return await fetchAll(ports, work, null, watcher, signal);
   }
+  return await pullWithAllies(ports, task, work, allies, watcher, signal);
+}
+
+async function pullWithAllies(
+  ports: PullPorts,
+  task: PullTask,
+  alone: FetchTask,
+  allies: PullAllies,
+  watcher: PullWatcher,
+  signal: AbortSignal,
+): Promise<PullOutcome> {
+  const { plan } = alone;
   const facts = await factsOf(ports, plan, signal);
-  const pinned = originTextOf(facts.map(({ origin }) => origin));
-  const turn = await allies.turn(
-    {
-      pull: task.id,
-      key: await digestOf(pinned ?? `pull ${task.id}`),
-      model,
-      totalBytes: total,
-      sha256s: facts.map(({ origin }) => origin.sha256),
-      maxBytesPerSecond: task.maxBytesPerSecond,
-    },
-    (progress) => watcher.allied(progress),
-    signal,
-  );
-  if (turn.kind === "fetch") {
-    using lease = turn.lease;
-    return await fetchAll(ports, task, plan, lease, watcher, signal);
-  }
-  watcher.verifying();
   const origins = facts.map(({ origin }) => origin);
-  const digests = await ports.store.digestNow(turn.model, signal);
-  if (!isPublished(digests, origins)) {
-    ports.log.error(
-      "What members gave is not what the source publishes; it is dropped, and fetched from the source",
-      { model: turn.model, members: turn.from.join(", ") },
+  const parts = await openParts(ports, alone, facts);
+  const work = { ...alone, parts };
+  const want = {
+    pull: task.id,
+    key: await digestOf(originTextOf(origins) ?? `pull ${task.id}`),
+    model: modelOf(plan),
+    totalBytes: totalOf(plan.files),
+    sha256s: origins.map(({ sha256 }) => sha256),
+    parts,
+    maxBytesPerSecond: task.maxBytesPerSecond,
+  };
+  for (let isDoubted = false;; isDoubted = true) {
+    const needsRoot = isDoubted || want.sha256s.includes(null);
+    const turn = await allies.turn(
+      { ...want, needsRoot },
+      (progress) => watcher.allied(progress),
+      signal,
     );
-    await ports.store.remove(turn.model);
-    return await fetchAll(ports, task, plan, null, watcher, signal);
+    switch (turn.kind) {
+      case "fetch": {
+        using lease = turn.lease;
+        return await fetchAll(ports, work, lease, watcher, signal);
+      }
+      case "copied": {
+        const copied = await takeCopied(
+          ports,
+          work,
+          turn,
+          origins,
+          watcher,
+          signal,
+        );
+        if (copied !== null) return copied;
+        return await fetchAll(ports, work, null, watcher, signal);
+      }
+      case "relayed": {
+        using _lease = turn.lease;
+        const relayed = await publishRelayed(
+          ports,
+          work,
+          turn,
+          origins,
+          watcher,
+          signal,
+        );
+        if (relayed !== null) return relayed;
+        if (!isDoubted) break;
+        sayOther(ports, want.model, turn.from);
+        await parts?.dropRelayed();
+        return await fetchAll(ports, work, null, watcher, signal);
+      }
+      default:
+        return turn satisfies never;
+    }
   }
-  await ports.store.noteOrigins(turn.model, origins);
-  const place = folderOf(ports, turn.model);
-  await fetchProjector(ports, task, plan, place, signal);
+}
+
+/** Returns null where what members gave is not what the source publishes; it is removed then. */
+async function takeCopied(
+  ports: PullPorts,
+  work: FetchTask,
+  { from, model }: PullTurn & { readonly kind: "copied" },
+  origins: readonly FileOrigin[],
+  watcher: PullWatcher,
+  signal: AbortSignal,
+): Promise<PullOutcome | null> {
+  watcher.verifying();
+  const digests = await ports.store.digestNow(model, signal);
+  if (!isPublished(digests, origins)) {
+    sayOther(ports, model, from);
+    await ports.store.remove(model);
+    return null;
+  }
+  await ports.store.noteOrigins(model, origins);
+  await fetchProjector(ports, work, folderOf(ports, model), signal);
   return {
-    model: turn.model,
+    model,
     sizeBytes: digests.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     verified: origins.every(({ sha256 }) => sha256 !== null),
-    from: turn.from,
+    from,
   };
+}
+
+function sayOther(
+  { log }: PullPorts,
+  model: string,
+  from: readonly string[],
+): void {
+  log.error(
+    "What members gave is not what the source publishes; it is dropped, and fetched from the source",
+    { model, members: from.join(", ") },
+  );
+}
+
+/** The partial files as members see them; null where the source does not say how long they will be. */
+async function openParts(
+  ports: PullPorts,
+  task: FetchTask,
+  facts: readonly FileFact[],
+): Promise<PartFiles | null> {
+  const { files: weights, folders, projector } = task.plan;
+  const parts = weights.flatMap((file, at) => {
+    const fact = facts[at];
+    if (fact === undefined || !fact.sizeBytes) return [];
+    const { origin: { etag, sha256 }, sizeBytes } = fact;
+    return [{ path: partOf(ports, task, file), sizeBytes, etag, sha256 }];
+  });
+  if (parts.length < weights.length) return null;
+  // Without a published digest the vision part is its source's to give.
+  const isRelayed = projector !== null && folders.length > 0 &&
+    projector.sha256 !== null && projector.sizeBytes !== null &&
+    !await isThere(
+      ports.files,
+      [ports.modelsDir, ...folders, projector.name].join("/"),
+    );
+  if (isRelayed) {
+    parts.push({
+      path: partOf(ports, task, projector),
+      sizeBytes: projector.sizeBytes ?? 0,
+      etag: null,
+      sha256: projector.sha256,
+    });
+  }
+  return await PartFiles.open(ports.files, parts, weights.length);
 }
 
 /** The model's files, and its vision part where that is still to come. */
@@ -177,77 +267,17 @@ async function factsOf(
   ports: PullPorts,
   { files }: PullPlan,
   signal: AbortSignal,
-): Promise<readonly { readonly origin: FileOrigin }[]> {
-  const facts: { readonly origin: FileOrigin }[] = [];
+): Promise<readonly FileFact[]> {
+  const facts: FileFact[] = [];
   for (const file of files) {
-    const fetched = file.origin.revision !== null || file.sha256 !== null
-      ? { etag: null, sha256: file.sha256 }
+    const { sha256, sizeBytes } = file;
+    const fetched = file.origin.revision !== null || sha256 !== null
+      ? { etag: null, sha256, sizeBytes }
       : await lookAtFile(ports, file, signal);
-    facts.push({ origin: originOf(file, fetched) });
+    const origin = originOf(file, fetched);
+    facts.push({ origin, sizeBytes: sizeBytes ?? fetched.sizeBytes });
   }
   return facts;
-}
-
-async function fetchAll(
-  ports: PullPorts,
-  task: PullTask,
-  plan: PullPlan,
-  lease: PullLease | null,
-  watcher: PullWatcher,
-  signal: AbortSignal,
-): Promise<PullOutcome> {
-  const { files, modelsDir, store } = ports;
-  const folder = [modelsDir, ...task.steps].join("/");
-  const where = [modelsDir, ...plan.folders].join("/");
-  const total = totalOf(plan.files);
-  const got: GotFile[] = [];
-  let beforeBytes = 0;
-  let verified = true;
-  for (const file of plan.files) {
-    const startBytes = beforeBytes;
-    const tell = (doneBytes: number, fileBytes: number | null) => {
-      watcher.downloading(startBytes + doneBytes, total ?? fileBytes);
-      lease?.tell(startBytes + doneBytes, total ?? fileBytes);
-    };
-    const part = `${folder}/${file.name}.part`;
-    const one = await fetchSound(ports, file, part, tell, watcher, signal);
-    verified &&= one.origin.sha256 !== null;
-    beforeBytes += one.digest.sizeBytes;
-    got.push({ file, ...one });
-  }
-  await fetchProjector(ports, task, plan, plan.folders, signal);
-  watcher.publishing();
-  await makeFolders(files, modelsDir, plan.folders);
-  // The first part last: without it the others are no model yet.
-  for (const { digest, file, origin } of got.toReversed()) {
-    await files.rename(`${folder}/${file.name}.part`, `${where}/${file.name}`);
-    await store.adopt(
-      [...plan.folders, file.name].join("/"),
-      digest,
-      origin,
-    );
-  }
-  await store.refresh();
-  return { model: modelOf(plan), sizeBytes: beforeBytes, verified, from: [] };
-}
-
-/** The vision part is put beside the model, where it is not there already. */
-async function fetchProjector(
-  ports: PullPorts,
-  task: PullTask,
-  { projector }: PullPlan,
-  folders: readonly string[] | null,
-  signal: AbortSignal,
-): Promise<void> {
-  if (projector === null || folders === null || folders.length === 0) return;
-  const { files, modelsDir } = ports;
-  const path = [modelsDir, ...folders, projector.name].join("/");
-  if (await isThere(files, path)) return;
-  checkSpace(ports, projector.sizeBytes);
-  const part = [modelsDir, ...task.steps, `${projector.name}.part`].join("/");
-  await fetchSound(ports, projector, part, () => {}, null, signal);
-  await makeFolders(files, modelsDir, folders);
-  await files.rename(part, path);
 }
 
 /** Folders below the models folder that a model lies in; null where it is not offered. */
@@ -257,49 +287,6 @@ function folderOf(
 ): readonly string[] | null {
   const path = store.list().find(({ name }) => name === model)?.path;
   return path?.slice(modelsDir.length + 1).split("/").slice(0, -1) ?? null;
-}
-
-/** A file whose bytes are those that were published; one second try where they are not. */
-async function fetchSound(
-  ports: PullPorts,
-  file: PlannedFile,
-  part: string,
-  tell: (doneBytes: number, totalBytes: number | null) => void,
-  watcher: PullWatcher | null,
-  signal: AbortSignal,
-): Promise<{ readonly digest: FileDigest; readonly origin: FileOrigin }> {
-  for (let tries = 1;; tries++) {
-    const fetched = await downloadFile(ports, file, part, tell, signal);
-    watcher?.verifying();
-    const unpaced = () => Promise.resolve();
-    const digest = await digestFile(ports.files, part, unpaced, signal);
-    if (fetched.sha256 === null || fetched.sha256 === digest.sha256) {
-      await checkHeader(ports.files, part, digest.sizeBytes);
-      return { digest, origin: originOf(file, fetched) };
-    }
-    await dropPart(ports.files, part);
-    if (tries === 2) {
-      throw new Fault(
-        "hub_failed",
-        "The bytes that came do not have the SHA-256 that the source published",
-      );
-    }
-  }
-}
-
-async function checkHeader(
-  files: Files,
-  part: string,
-  sizeBytes: number,
-): Promise<void> {
-  const found = await inspectFile(files, part, sizeBytes);
-  if (found.kind === "sound") return;
-  await dropPart(files, part);
-  throw new Fault("hub_failed", `What came is no model: ${found.reason}`);
-}
-
-function originOf({ origin }: PlannedFile, fetched: Fetched): FileOrigin {
-  return { ...origin, etag: fetched.etag, sha256: fetched.sha256 };
 }
 
 /** Whether bytes that came from members have every digest that the source published. */

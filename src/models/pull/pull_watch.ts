@@ -18,7 +18,8 @@ export function watcherOf(
     planned: (totalBytes) => show({ totalBytes }),
     allied(progress) {
       const { doneBytes, totalBytes } = progress;
-      const rate = progress.kind === "copying" ? progress.bytesPerSecond : 0;
+      const isWaiting = progress.kind === "waiting";
+      const rate = isWaiting ? 0 : progress.bytesPerSecond;
       show({
         stage: progress.kind,
         doneBytes,
@@ -27,9 +28,7 @@ export function watcherOf(
         remainingMs: rate > 0 && totalBytes !== null
           ? Math.round(Math.max(0, totalBytes - doneBytes) / rate * 1_000)
           : null,
-        from: progress.kind === "copying"
-          ? progress.members
-          : [progress.member],
+        from: isWaiting ? [progress.member] : progress.members,
       });
     },
     downloading(doneBytes, totalBytes) {

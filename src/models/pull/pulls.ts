@@ -243,6 +243,8 @@ class RunningPulls implements OwnedPulls {
     if (job.run !== null) return job.run;
     this.#checkRoom();
     job.isPaused = false;
+    const { note: _before, ...view } = job.view;
+    job.view = view;
     this.#show(job, { stage: "asking", from: [] });
     const stop = new AbortController();
     const began = Promise.withResolvers<PullOutcome>();
@@ -298,11 +300,12 @@ class RunningPulls implements OwnedPulls {
         stop.signal,
       );
       await this.#options.files.remove(this.#folderOf(id));
-      const { from, ...facts } = outcome;
+      const { from, note, ...facts } = outcome;
       log.info("Pulled a model", {
         source: shown,
         ...facts,
         ...from.length === 0 ? {} : { members: from.join(", ") },
+        ...note === undefined ? {} : { note },
       });
       return outcome;
     } catch (error) {

@@ -6,6 +6,22 @@ const MOST_TRIES = 6;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 20_000;
 
+/** The source does not answer, or gives up again and again: what it has may be had elsewhere. */
+export class SourceUnreachable extends Fault {
+  /**
+   * Make the failure.
+   *
+   * @param cause What the last try failed with.
+   */
+  constructor(cause: unknown) {
+    super(
+      "hub_failed",
+      "The source can not be reached, or gives up again and again; the log says why",
+      { cause },
+    );
+  }
+}
+
 /**
  * Try again, later and later, as long as the network alone is to blame.
  *
@@ -13,7 +29,7 @@ const LONGEST_WAIT_MS = 20_000;
  * @param act What to try. A `TypeError` is worth another try; `"progress"` asks for one and sets the count back.
  * @param signal Aborting it ends the wait with the signal's reason.
  * @returns What `act` came to.
- * @throws {Fault} `hub_failed` after six tries in vain.
+ * @throws {SourceUnreachable} After six tries in vain.
  */
 export async function retry<Result>(
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
@@ -29,11 +45,7 @@ export async function retry<Result>(
       signal.throwIfAborted();
       if (!(error instanceof TypeError)) throw error;
       if (tries >= MOST_TRIES) {
-        throw new Fault(
-          "hub_failed",
-          "The source can not be reached, or gives up again and again; the log says why",
-          { cause: error },
-        );
+        throw new SourceUnreachable(error);
       }
       tries++;
     }
