@@ -38,6 +38,7 @@ Deno.test({
     const folder = await Deno.makeTempDir({ prefix: "covey-derived-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
     const bytes = encodeLarge();
+    const secret = crypto.randomUUID();
     const start = async (name: string) => {
       const models = join(folder, name, "models");
       await Deno.mkdir(models, { recursive: true });
@@ -47,7 +48,7 @@ Deno.test({
           name,
           dataDir: join(folder, name),
           env: {
-            COVEY_CLUSTER_SECRET: "a secret for the tests alone 4471",
+            COVEY_CLUSTER_SECRET: secret,
             COVEY_ENGINE: "embedded",
             COVEY_ENGINE_THREADS: "1",
             COVEY_LINK_HOST: "127.0.0.1",
