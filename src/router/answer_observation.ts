@@ -1,7 +1,7 @@
 import type { Attempt, Offer } from "../domain/mod.ts";
 import type { AnswerMeter } from "./answer_meter.ts";
 import { choicesOf } from "./choices.ts";
-import { decodes, type Work } from "./estimate.ts";
+import { decodes, needsReload, type Work } from "./estimate.ts";
 import type { AnswerObservation } from "./model_rates.ts";
 
 /** Times around one answer. */
@@ -33,10 +33,10 @@ export function observationOf(
   times: AnswerTimes,
 ): AnswerObservation {
   const { tally, content } = meter;
-  const work = workOf(attempt);
+  const work = workOf(attempt, offer);
   const { timings } = tally;
   const took = times.endedAtMs - times.startedAtMs;
-  const isWarm = offer.state.kind === "warm";
+  const isWarm = offer.state.kind === "warm" && work.reloads !== true;
   const span = spanOf(meter, isWarm, times.startedAtMs);
   const { prefillMs, decodeMs } = decodes(attempt.request.capability)
     ? partsOf(span, tally.outputTokens)
@@ -127,8 +127,17 @@ function partsOf(
   };
 }
 
-/** The part of an attempt that costs time. */
-export function workOf(attempt: Attempt): Work {
+/**
+ * The part of an attempt that costs time.
+ *
+ * @param attempt What is asked.
+ * @param offer The model as it is before.
+ */
+export function workOf(
+  attempt: Attempt,
+  offer: Pick<Offer, "contextLength" | "state">,
+): Work {
+  const { upkeep } = attempt.request;
   const choices = choicesOf(attempt.request);
   return {
     capability: attempt.request.capability,
@@ -136,5 +145,6 @@ export function workOf(attempt: Attempt): Work {
     outputTokens: attempt.expectedOutputTokens,
     cachedTokens: attempt.cachedTokens ?? 0,
     ...(choices > 1 ? { choices } : {}),
+    ...(needsReload(upkeep?.contextLength, offer) ? { reloads: true } : {}),
   };
 }

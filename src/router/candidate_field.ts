@@ -7,7 +7,12 @@ import type {
   EngineSnapshot,
   Unfit,
 } from "./candidate.ts";
-import { type Reckoned, Reckoning, type Work } from "./estimate.ts";
+import {
+  needsReload,
+  type Reckoned,
+  Reckoning,
+  type Work,
+} from "./estimate.ts";
 import { evictionMs, usurperOf, WarmCopies } from "./eviction.ts";
 import { longestInput, unfitness } from "./fitness.ts";
 import { type ModelName, tierOf } from "./model_name.ts";
@@ -195,8 +200,12 @@ class Probe implements Reckoned {
   correction = 1;
   cachedTokens = 0;
   readonly #uncached: Work;
+  readonly #contextLength: number | undefined;
 
-  constructor({ capability, choices, expected, promptTokens }: Demand) {
+  constructor(
+    { capability, choices, contextLength, expected, promptTokens }: Demand,
+  ) {
+    this.#contextLength = contextLength;
     this.#uncached = {
       capability,
       promptTokens,
@@ -216,10 +225,14 @@ class Probe implements Reckoned {
       ? null
       : engine.unseenModel?.(device) ?? null;
     this.correction = engine.correction?.(model) ?? 1;
-    this.cachedTokens = state.kind === "warm"
+    const reloads = needsReload(this.#contextLength, stated);
+    // What is cached goes with the model that is loaded anew.
+    this.cachedTokens = state.kind === "warm" && !reloads
       ? engine.cachedTokens?.(model) ?? 0
       : 0;
-    this.work = this.cachedTokens === 0
+    this.work = reloads
+      ? { ...this.#uncached, reloads }
+      : this.cachedTokens === 0
       ? this.#uncached
       : { ...this.#uncached, cachedTokens: this.cachedTokens };
   }

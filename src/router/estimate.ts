@@ -25,6 +25,8 @@ export interface Work {
   readonly cachedTokens?: number;
   /** Answers that are wanted at once, each of so many tokens; absent for one. */
   readonly choices?: number;
+  /** Whether the model, which is loaded, has to be loaded anew for more context; absent for no. */
+  readonly reloads?: boolean;
 }
 
 /** What a completion time is predicted from. */
@@ -134,16 +136,20 @@ export class Reckoning {
       stated?.queueAgeMs ?? 0,
       one.unseenMs,
     );
-    const { waitMs } = play;
+    // A model is loaded anew once nobody uses it.
+    const reloads = work.reloads === true;
+    const waitMs = reloads ? play.drainedMs() : play.waitMs;
     const state = ageLoadState(offer.state, stated?.stateAgeMs ?? 0);
     this.waitMs = waitMs;
     const { slots } = stated?.queue ?? offer.queue;
+    const company = reloads ? 1 : play.concurrency;
     const { lanes, rounds } = work.choices === undefined
       ? ALONE
-      : planChoices(work.choices, slots, play.concurrency);
-    this.#tpotMs = tpotOf(work, rates, play.concurrency + lanes - 1);
+      : planChoices(work.choices, slots, company);
+    this.#tpotMs = tpotOf(work, rates, company + lanes - 1);
     this.#loadMs = isLoadedThen(one)
-      ? loadMsOf(lastOf(state, rates), rates, waitMs)
+      ? loadMsOf(lastOf(state, rates), rates, waitMs) +
+        (reloads ? rates.loadTimeMs : 0)
       : rates.loadTimeMs;
     this.#prefillMs = prefillMsOf(offer, work);
     this.#decodeMs = work.outputTokens * this.#tpotMs * rounds;
@@ -220,8 +226,25 @@ export function serviceMs(
     : planChoices(work.choices, offer.queue.slots, concurrency);
   const tpotMs = tpotOf(work, offer.rates, concurrency + lanes - 1);
   const decodeMs = work.outputTokens * tpotMs * rounds;
-  return loadMsOf(offer.state, offer.rates, 0) + prefillMsOf(offer, work) +
-    decodeMs;
+  const reloadMs = work.reloads === true ? offer.rates.loadTimeMs : 0;
+  return loadMsOf(offer.state, offer.rates, 0) + reloadMs +
+    prefillMsOf(offer, work) + decodeMs;
+}
+
+/**
+ * Whether a loaded model has to be loaded anew, since it has less context than
+ * is wished for.
+ *
+ * @param contextLength Tokens that the caller wants it to have; absent for what there is.
+ * @param offer The model as it is.
+ */
+export function needsReload(
+  contextLength: number | undefined,
+  offer: Pick<Offer, "contextLength" | "state">,
+): boolean {
+  // What is loaded just now may be for such a wish: nobody tells.
+  return contextLength !== undefined && offer.state.kind === "warm" &&
+    contextLength > offer.contextLength;
 }
 
 /**
@@ -262,9 +285,10 @@ export function decodes(capability: Capability): boolean {
  */
 function prefillMsOf(
   { rates, state }: Offer,
-  { promptTokens, cachedTokens }: Work,
+  { promptTokens, cachedTokens, reloads }: Work,
 ): number {
-  const cached = state.kind === "warm" ? cachedTokens ?? 0 : 0;
+  const keeps = state.kind === "warm" && reloads !== true;
+  const cached = keeps ? cachedTokens ?? 0 : 0;
   const tokens = promptTokens - cached;
   const onceMs = rates.overheadMs ?? 0;
   if (!(tokens > 0)) return onceMs;

@@ -48,11 +48,6 @@ export class QueuePlay implements QueueWait {
     const { started } = room;
     const reported = queue.waitingMs.length - started;
     const ahead = reported + unseenMs.length;
-    this.waitMs = 0;
-    if (room.running + ahead < slots) {
-      this.concurrency = room.running + ahead + 1;
-      return;
-    }
     let waitMs = 0;
     for (let at = 0; at <= ahead; at++) {
       // More may run than there are slots when the slots were just reduced.
@@ -67,5 +62,15 @@ export class QueuePlay implements QueueWait {
     }
     this.waitMs = waitMs;
     this.concurrency = room.running + 1;
+  }
+
+  /** Time until all has ended that was before the newcomer in the queue played last. */
+  drainedMs(): number {
+    const { endsMs, running } = this.#room;
+    let lastMs = this.waitMs;
+    for (let at = 0; at < running; at++) {
+      lastMs = Math.max(lastMs, endsMs[at] ?? 0);
+    }
+    return lastMs;
   }
 }

@@ -230,7 +230,7 @@ export class QueuedEngine implements Engine, Disposable {
       client: clientOf(attempt),
       slots: offer.queue.slots,
       expectedMs: serviceMs(
-        workOf(attempt),
+        workOf(attempt, offer),
         { ...offer, state: WARM },
         Math.min(queue.running + 1, Math.max(1, offer.queue.slots)),
       ),
@@ -251,7 +251,8 @@ export class QueuedEngine implements Engine, Disposable {
       }
       const startedAtMs = this.#options.clock.monotonic();
       const concurrency = Math.max(1, this.#offers.queueOf(offer).running);
-      held.expect(serviceMs(workOf(attempt), offer, concurrency));
+      const work = workOf(attempt, offer);
+      held.expect(serviceMs(work, offer, concurrency));
       const started = await this.#raw.start(attempt, signal);
       if (started.kind === "refused") throw refusalFault(started);
       const answer = await started.answer();
@@ -296,7 +297,8 @@ export class QueuedEngine implements Engine, Disposable {
             startedAtMs,
             concurrency: held.meanConcurrency,
             sampled: sampling.sampled,
-            loadTimeMs: offer.state.kind === "warm"
+            loadTimeMs: offer.state.kind === "warm" &&
+                workOf(attempt, offer).reloads !== true
               ? null
               : this.#offers.loadTime(offer.model),
           });
