@@ -6,7 +6,7 @@ import { tryCandidates } from "./attempt_loop.ts";
 import type { Continuation } from "./continuation.ts";
 import { errorEvent } from "./error_event.ts";
 import { waitingComment } from "./waiting_comment.ts";
-import { streamOf } from "./whole_answer.ts";
+import { WholeSessionAnswer } from "./whole_session_answer.ts";
 
 /** How a request ended, for counting. */
 export type RequestOutcome =
@@ -160,7 +160,7 @@ export class AnswerSession {
         const { tally, pieces, ...head } = opened.answer;
         const good = head.status < 400;
         this.#end(good ? "answered" : "rejected", tally);
-        return wholeOf(opened.begun, head, pieces);
+        return new WholeSessionAnswer(opened.begun, head, pieces);
       }
       case "nothing":
         throw opened.fault;
@@ -338,22 +338,6 @@ export class AnswerSession {
       });
     });
   }
-}
-
-/** A stream of it is made where somebody reads one. */
-function wholeOf(
-  begun: BegunAttempt,
-  head: Pick<SessionAnswer, "status" | "contentType" | "retryAfter">,
-  pieces: readonly Uint8Array[],
-): SessionAnswer {
-  return {
-    begun,
-    ...head,
-    pieces,
-    get body() {
-      return streamOf(pieces);
-    },
-  };
 }
 
 /** Only faults are told; whatever else ends a stream is its client's doing. */

@@ -23,6 +23,7 @@ import type { ModelSlowdown } from "./learning_metrics.ts";
 import { availabilityOn } from "./machine_standing.ts";
 import { meterBody } from "./metered_body.ts";
 import { QueuedOffers } from "./queued_offers.ts";
+import { QueuedView } from "./queued_view.ts";
 import { queueWait } from "./queue_wait.ts";
 import { SelfMeasurement } from "./self_measurement.ts";
 
@@ -125,16 +126,7 @@ export class QueuedEngine implements Engine, Disposable {
     const availability = this.#options.isDraining?.() === true
       ? { kind: "unavailable", reason: "This node is draining" } as const
       : availabilityOn(this.#options.machine, view.availability);
-    return {
-      availability,
-      hop: view.hop,
-      get offers() {
-        return index.all();
-      },
-      index,
-      dispatchesSeen: Infinity,
-      ...(tier === null ? {} : { tier }),
-    };
+    return new QueuedView(availability, view.hop, index, tier);
   }
 
   /**

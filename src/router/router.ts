@@ -25,7 +25,7 @@ import {
   type WorkReport,
 } from "../domain/mod.ts";
 import type { Clock, Entropy } from "../platform/mod.ts";
-import { AnswerSession, type SessionAnswer } from "./answer_session.ts";
+import { AnswerSession } from "./answer_session.ts";
 import { eachNamed } from "./asked_offers.ts";
 import { AttemptMemory } from "./attempt_memory.ts";
 import { Continuation } from "./continuation.ts";
@@ -41,13 +41,14 @@ import { LocalEngines } from "./local_engines.ts";
 import { listModels } from "./model_list.ts";
 import { parseModelName } from "./model_name.ts";
 import type { Policy } from "./preference.ts";
-import { decodes, type Estimate } from "./estimate.ts";
+import { decodes } from "./estimate.ts";
 import { PrefixBook } from "./prefix_book.ts";
 import type { PrefixChain, prefixChain } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun } from "./request_run.ts";
 import { isResumable, stopsOf } from "./resumable.ts";
+import { SessionRoutedAnswer } from "./routed_answer.ts";
 import { RouterMetrics } from "./router_metrics.ts";
 import type { RunContext } from "./run_context.ts";
 import { SeenDispatches } from "./seen_dispatches.ts";
@@ -250,7 +251,11 @@ class EngineRouter implements OwnedRouter {
       : null;
     const answer = await this.#session(run, signal, continuation)
       .answer(request.stream);
-    return routed(run.id, answer, answer.begun.candidate.estimate);
+    return new SessionRoutedAnswer(
+      run.id,
+      answer,
+      answer.begun.candidate.estimate,
+    );
   }
 
   /** Loaded with the first prompt: the digests' library costs an idle node 8 MB. */
@@ -281,7 +286,7 @@ class EngineRouter implements OwnedRouter {
       run.ended(answer.status < 400 ? "answered" : "rejected", null);
       // Nothing is decoded whose length had to be guessed.
       const { predictedMs } = plan;
-      return routed(run.id, answer, {
+      return new SessionRoutedAnswer(run.id, answer, {
         estimateMs: predictedMs,
         p80Ms: predictedMs,
       });
@@ -452,29 +457,6 @@ function enginesOf(
       all = [...localEngines, ...found];
     }
     return all;
-  };
-}
-
-function routed(
-  decision: DecisionId,
-  answer: SessionAnswer,
-  { estimateMs, p80Ms }: Pick<Estimate, "estimateMs" | "p80Ms">,
-): RoutedAnswer {
-  const { engine, offer } = answer.begun.candidate;
-  const { status, contentType, retryAfter, pieces } = answer;
-  return {
-    decision,
-    node: engine.node,
-    model: offer.model,
-    predictedMs: estimateMs,
-    predictedP80Ms: p80Ms,
-    status,
-    contentType,
-    retryAfter,
-    get body() {
-      return answer.body;
-    },
-    ...(pieces === undefined ? {} : { pieces }),
   };
 }
 
