@@ -5,8 +5,8 @@ import type { BegunAttempt, LoopEffects, Opened } from "./attempt_loop.ts";
 import { tryCandidates } from "./attempt_loop.ts";
 import type { Continuation } from "./continuation.ts";
 import { errorEvent } from "./error_event.ts";
+import { type SessionAnswer, WholeSessionAnswer } from "./session_answer.ts";
 import { waitingComment } from "./waiting_comment.ts";
-import { WholeSessionAnswer } from "./whole_session_answer.ts";
 
 /** How a request ended, for counting. */
 export type RequestOutcome =
@@ -24,18 +24,6 @@ export interface SessionEvents {
   content(): void;
   /** Nothing more will come. Called once. */
   ended(outcome: RequestOutcome, tally: AnswerTally | null): void;
-}
-
-/** The head of what the client gets. */
-export interface SessionAnswer {
-  /** The attempt that serves, or that is waited for. */
-  readonly begun: BegunAttempt;
-  readonly status: number;
-  readonly contentType: string;
-  readonly retryAfter: string | null;
-  readonly body: ReadableStream<Uint8Array>;
-  /** All of the body, where it is here in full. */
-  readonly pieces?: readonly Uint8Array[];
 }
 
 /** When a stream's head goes out although there is no content yet. */

@@ -1,5 +1,5 @@
 import type { DecisionId, NodeId, RoutedAnswer } from "../domain/mod.ts";
-import type { SessionAnswer } from "./answer_session.ts";
+import type { SessionAnswer } from "./session_answer.ts";
 import type { Estimate } from "./estimate.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Fault, type InferenceRequest } from "../domain/mod.ts";
-import type { SessionAnswer } from "./answer_session.ts";
+import type { SessionAnswer } from "./session_answer.ts";
 import { isCompletePart, joinParts, type PartAnswer } from "./split_answer.ts";
 import { partOf } from "./split_inputs.ts";
 import type { PlannedPart, SplitPlan } from "./split_plan.ts";

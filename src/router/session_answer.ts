@@ -1,6 +1,17 @@
 import type { BegunAttempt } from "./attempt_loop.ts";
-import type { SessionAnswer } from "./answer_session.ts";
 import { streamOf } from "./whole_answer.ts";
+
+/** The head of what the client gets. */
+export interface SessionAnswer {
+  /** The attempt that serves, or that is waited for. */
+  readonly begun: BegunAttempt;
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter: string | null;
+  readonly body: ReadableStream<Uint8Array>;
+  /** All of the body, where it is here in full. */
+  readonly pieces?: readonly Uint8Array[];
+}
 
 /** An answer that is here in full; a stream of it is made where somebody reads one. */
 export class WholeSessionAnswer implements SessionAnswer {
