@@ -98,7 +98,7 @@ export async function watchPull(
   let toldMs = -Infinity;
   let last: PullView | null = null;
   const say = (view: PullView) => {
-    const isNews = view.stage !== last?.stage;
+    const isNews = view.stage !== last?.stage || view.note !== last?.note;
     last = view;
     if (!isNews && clock.monotonic() - toldMs < TELL_EVERY_MS) return;
     toldMs = clock.monotonic();

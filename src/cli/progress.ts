@@ -85,6 +85,12 @@ export class ProgressTeller implements Disposable {
     else status(`${formatBar(progress)}${line}`);
   }
 
+  /** Say something beside it, in a line that stays. */
+  say(text: string): void {
+    this.#context.status?.("");
+    this.#context.stderr(escapeUnprintable(text));
+  }
+
   /** Take the bar away. */
   [Symbol.dispose](): void {
     this.#context.status?.("");

@@ -87,9 +87,14 @@ async function pull(
   context: CliContext,
 ): Promise<number> {
   using teller = new ProgressTeller(context);
+  let note: unknown;
   const reply = await context.postLines("/covey/pulls", body, (line) => {
     if (json) context.stdout(JSON.stringify(line));
     else if (typeof line["stage"] === "string") {
+      if (typeof line["note"] === "string" && line["note"] !== note) {
+        note = line["note"];
+        teller.say(line["note"]);
+      }
       teller.tell(progressOfPull(line));
     }
   });
@@ -110,5 +115,9 @@ async function pull(
   context.stdout(
     escapeUnprintable(`Pulled ${last["model"]}${from}; ${how}`),
   );
+  // What was not said while it ran.
+  if (typeof last["note"] === "string" && last["note"] !== note) {
+    context.stderr(escapeUnprintable(last["note"]));
+  }
   return DONE;
 }

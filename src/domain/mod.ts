@@ -136,7 +136,9 @@ export type {
 export type {
   AllyProgress,
   PullAllies,
+  PullCopyWant,
   PullLease,
+  PullOffer,
   PullTurn,
   PullWant,
 } from "./pull_allies.ts";

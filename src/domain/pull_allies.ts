@@ -1,4 +1,5 @@
 import { Fault } from "./fault.ts";
+import type { FileOrigin } from "./manifest.ts";
 import type { PullParts } from "./pull_parts.ts";
 
 /** Why a pull stopped that is to go on later: what members gave of it stays. */
@@ -92,6 +93,34 @@ export type PullTurn =
   /** This node is the one that fetches it. */
   | { readonly kind: "fetch"; readonly lease: PullLease };
 
+/** A model that members have from one source. */
+export interface PullOffer {
+  /** Name it has at one of them. */
+  readonly model: string;
+  /** Identifies its bytes. */
+  readonly root: string;
+  /** Size of all its files. */
+  readonly sizeBytes: number;
+  /** First part first. */
+  readonly files: readonly {
+    /** Where it is from, as its first member noted it. */
+    readonly origin: FileOrigin;
+    /** Its size. */
+    readonly sizeBytes: number;
+  }[];
+  /** How many of them have it. */
+  readonly members: number;
+}
+
+/** A model that members have, for a pull whose source can not be reached. */
+export interface PullCopyWant
+  extends Pick<PullWant, "pull" | "model" | "maxBytesPerSecond"> {
+  /** Identifies its bytes. */
+  readonly root: string;
+  /** Size of all its files. */
+  readonly sizeBytes: number;
+}
+
 /** The other members, as a pull asks them first. */
 export interface PullAllies {
   /**
@@ -108,6 +137,27 @@ export interface PullAllies {
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
   ): Promise<PullTurn>;
+  /**
+   * Ask members what they have from a source that can not be reached.
+   *
+   * @param source Repository of a hub, or a URL without its query.
+   * @param signal Aborting it ends the question with the signal's reason.
+   */
+  offers?(source: string, signal: AbortSignal): Promise<readonly PullOffer[]>;
+  /**
+   * Copy a model that members have.
+   *
+   * @param want Which one.
+   * @param tell Called with each step of progress.
+   * @param signal As with `turn`.
+   * @returns Null where none of them gives it.
+   * @throws {Fault} When an operator cancelled the copy.
+   */
+  copy?(
+    want: PullCopyWant,
+    tell: (progress: AllyProgress) => void,
+    signal: AbortSignal,
+  ): Promise<PullTurn & { readonly kind: "copied" } | null>;
   /**
    * Drop what members gave to a pull that was paused, and then cancelled.
    *

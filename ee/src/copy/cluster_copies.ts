@@ -49,6 +49,14 @@ export class ClusterCopies implements AsyncDisposable {
           ? { kind: "fetch", lease: { tell() {}, [Symbol.dispose]() {} } }
           : await turns.turn(want, tell, signal);
       },
+      offers: async (source, signal) => {
+        const { turns } = await this.#open();
+        return turns === null ? [] : await turns.offers(source, signal);
+      },
+      copy: async (want, tell, signal) => {
+        const { turns } = await this.#open();
+        return turns === null ? null : await turns.copy(want, tell, signal);
+      },
       forget: (pull) => {
         // Where nothing was ever copied there is nothing to drop.
         this.#service?.then(({ turns }) => turns?.forget(pull), () => {});

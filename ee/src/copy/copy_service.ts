@@ -8,9 +8,6 @@ import {
 } from "@covey/core/domain";
 import { readBody } from "../link/read_body.ts";
 import { WireError } from "../link/wire_error.ts";
-import { type ArrivalPath, parseArrivalPath } from "./arrival_call.ts";
-import { encodePage } from "./arrival_page.ts";
-import { planSizes } from "./chunk_plan.ts";
 import type { CopiesOptions, CopyAction } from "./copies_options.ts";
 import { change, list, startCopies } from "./copy_actions.ts";
 import { COPIES_PATH } from "./copy_calls.ts";
@@ -21,9 +18,11 @@ import { parseCopyAsk } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
 import { ModelSender } from "./model_sender.ts";
 import { PlacementWatch } from "./placement_watch.ts";
-import { parseQuestion, PULLS_PATH } from "./pull_call.ts";
+import { PullAnswers } from "./pull_answers.ts";
+import { PULLS_PATH } from "./pull_call.ts";
 import type { PullMember } from "./pull_follower.ts";
 import { PullTurns } from "./pull_turns.ts";
+import { reply } from "./reply.ts";
 
 const ASK_LIMITS = { maxBytes: 128 * 1024, limitMs: 5000 };
 
@@ -36,6 +35,7 @@ export class CopyService implements AsyncDisposable {
   /** Null where nobody asked for it. */
   readonly #placement: PlacementWatch | null;
   readonly #sender: ModelSender;
+  readonly #answers: PullAnswers;
   readonly #life = new AbortController();
   /** The manifest read last, by root: each chunk sent asks for it. */
   #recent: { readonly name: string; readonly manifest: ModelManifest } | null =
@@ -88,6 +88,12 @@ export class CopyService implements AsyncDisposable {
       log,
       life: this.#life.signal,
     });
+    this.#answers = new PullAnswers({
+      shelf: models ?? null,
+      turns: this.turns,
+      sender: this.#sender,
+      clock,
+    });
   }
 
   /** Go on with what an earlier start began. */
@@ -125,12 +131,8 @@ export class CopyService implements AsyncDisposable {
     response: ServerResponse,
   ): Promise<void> {
     const { method } = request;
-    if (path === PULLS_PATH && method === "POST") {
-      return await this.#answerPull(request, response);
-    }
-    const arriving = method === "GET" ? parseArrivalPath(path) : undefined;
-    if (arriving !== undefined) {
-      return await this.#answerArriving(arriving, request, response);
+    if (path.startsWith(PULLS_PATH)) {
+      return await this.#answers.answer(path, request, response);
     }
     if (!path.startsWith(COPIES_PATH)) {
       return method === "GET"
@@ -175,59 +177,6 @@ export class CopyService implements AsyncDisposable {
     this.#life.abort(new DOMException("The node is stopping", "AbortError"));
     this.#placement?.[Symbol.dispose]();
     await this.desk?.[Symbol.asyncDispose]();
-  }
-
-  async #answerPull(
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    const { turns } = this;
-    if (turns === null) return reply(response, 404, "No models are kept here");
-    const { clock } = this.#options.platform;
-    const body = await readBody(request, ASK_LIMITS, clock);
-    if (body.kind !== "body") return reply(response, 400, "No body came");
-    try {
-      const standing = await turns.answer(parseQuestion(body.bytes));
-      reply(response, 200, standing);
-    } catch (error) {
-      if (!(error instanceof WireError)) throw error;
-      reply(response, 400, error.message);
-    }
-  }
-
-  /** What a pull has brought so far. */
-  async #answerArriving(
-    asked: ArrivalPath,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    const found = this.turns?.arriving(asked.key) ?? null;
-    const { parts = null, model = "" } = found?.want ?? {};
-    if (found === null || parts === null) {
-      return reply(response, 404, "Nothing of that is pulled here");
-    }
-    const { arrivals } = found;
-    if (asked.kind === "arrived") {
-      const page = await arrivals.page(asked.run, asked.count);
-      return reply(response, 200, encodePage(page));
-    }
-    const digestOf = (file: number, position: number) =>
-      arrivals.digestOf(file, position);
-    return await this.#sender.send(
-      {
-        model,
-        chunks: planSizes(
-          parts.sizes.map((size, at) => at === asked.file ? size : 0),
-          digestOf,
-        ),
-        has: (chunk) => chunk.digest !== "" && parts.has(chunk),
-        read: (chunk, room) => parts.read(chunk, room),
-        // It may have been written anew meanwhile; the pull checks it all in the end.
-        onBad() {},
-      },
-      request,
-      response,
-    );
   }
 
   #isBusy(): boolean {
@@ -278,21 +227,4 @@ function wholeOf(
     read: ({ file, position }, room) =>
       shelf.readChunk(name, file, position, room),
   };
-}
-
-function reply(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-): void {
-  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(
-    typeof body === "string" ? body : JSON.stringify(body),
-  );
-  response.writeHead(status, {
-    "content-type": typeof body === "string"
-      ? "text/plain"
-      : "application/json",
-    "content-length": bytes.length,
-  });
-  response.end(bytes);
 }

@@ -4,8 +4,9 @@ import {
   type Log,
   type ModelShelf,
   type NodeId,
-  originTextOf,
   type PullAllies,
+  type PullCopyWant,
+  type PullOffer,
   type PullTurn,
   type PullWant,
 } from "@covey/core/domain";
@@ -15,15 +16,17 @@ import type { LinkCredentials } from "../link/dial.ts";
 import type { Peer } from "../membership/peer.ts";
 import { ArrivalLog } from "./arrival_log.ts";
 import { fetchManifest } from "./copy_calls.ts";
-import { NotHeldError } from "./copy_error.ts";
 import { CopyPace } from "./copy_pace.ts";
-import { sha256 } from "./gather.ts";
 import { finishedModel } from "./finished_model.ts";
-import { askStanding, type PullQuestion } from "./pull_call.ts";
+import { askOffers } from "./offer_call.ts";
+import type { PullQuestion } from "./pull_call.ts";
 import { PullCopies, type PullCopiesOptions } from "./pull_copy.ts";
-import { elect, type MemberStanding, type Standing } from "./pull_election.ts";
+import { elect, type Standing } from "./pull_election.ts";
 import type { PullMember } from "./pull_follower.ts";
+import { joinOffers } from "./pull_offers.ts";
 import { PullRelay } from "./pull_relay.ts";
+import { askRound, meetMembers } from "./pull_round.ts";
+import { PulledModels } from "./pulled_models.ts";
 
 /** How often members are asked while one of them is waited for. */
 const LOOK_EVERY_MS = 1000;
@@ -31,13 +34,6 @@ const LOOK_EVERY_MS = 1000;
 const FOLLOW_EVERY_MS = 250;
 /** Members that have the model, and give nothing of it for so long, are given up. */
 const GIVE_UP_MS = 30_000;
-/** After a start, how long members that were not met yet are waited for. */
-const MEET_MS = 3000;
-const MEET_EVERY_MS = 100;
-/** How long, and how many, pulls that ended are told of by their key alone. */
-const RECENT_MS = 10 * 60_000;
-const MOST_RECENT = 64;
-
 /** What turns need. */
 export interface TurnsOptions extends PullCopiesOptions {
   readonly self: { readonly node: NodeId; readonly nodeName: string };
@@ -73,20 +69,20 @@ interface Bid {
 export class PullTurns implements PullAllies {
   readonly #options: TurnsOptions;
   readonly #bids = new Map<string, Bid>();
-  /** Models that were fetched here, by key. */
-  readonly #recent = new Map<string, { model: string; atMs: number }>();
+  readonly #models: PulledModels;
   readonly #copies: PullCopies;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
     this.#copies = new PullCopies(options);
+    this.#models = new PulledModels(options.shelf, options.clock);
   }
 
   /** Say how this node stands to what a member wants to pull. */
   async answer(
     { key, node, sha256s }: PullQuestion,
   ): Promise<Standing> {
-    const here = await this.#find(key, sha256s);
+    const here = await this.#models.find(key, sha256s);
     if (here !== null) return { state: "has", ...here };
     const bid = this.#bids.get(key);
     if (bid === undefined) return { state: "none" };
@@ -131,6 +127,43 @@ export class PullTurns implements PullAllies {
     }
   }
 
+  async offers(
+    source: string,
+    signal: AbortSignal,
+  ): Promise<readonly PullOffer[]> {
+    const { candidates, clock } = this.#options;
+    await meetMembers(this.#options, signal);
+    const answers = candidates().map(async ({ channel }) => {
+      try {
+        return await askOffers(channel, source, { clock, signal });
+      } catch {
+        // One without models, of an older version, or silent, offers nothing.
+        signal.throwIfAborted();
+        return [];
+      }
+    });
+    return joinOffers(await Promise.all(answers));
+  }
+
+  async copy(
+    { maxBytesPerSecond, model, pull, root, sizeBytes }: PullCopyWant,
+    tell: (progress: AllyProgress) => void,
+    signal: AbortSignal,
+  ): Promise<PullTurn & { readonly kind: "copied" } | null> {
+    const { life } = this.#options;
+    const ask = { root, model, bytesPerSecond: maxBytesPerSecond };
+    const want = { pull, totalBytes: sizeBytes };
+    try {
+      const ends = AbortSignal.any([signal, life]);
+      return await this.#copies.copy(want, ask, tell, ends);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw life.aborted
+        ? new Fault("shutting_down", "The node is shutting down")
+        : error;
+    }
+  }
+
   forget(pull: string): void {
     this.#copies.forget(pull);
   }
@@ -154,7 +187,7 @@ export class PullTurns implements PullAllies {
     this.#bids.set(key, bid);
     let isLeased = false;
     try {
-      await this.#meet(signal);
+      await meetMembers(this.#options, signal);
       const turn = await this.#settle(want, bid, tell, signal);
       isLeased = turn.kind !== "copied";
       return turn;
@@ -199,7 +232,7 @@ export class PullTurns implements PullAllies {
       await clock.sleep(LOOK_EVERY_MS, signal);
       bid = this.#bids.get(want.key);
     }
-    const here = await this.#find(want.key, want.sha256s);
+    const here = await this.#models.find(want.key, want.sha256s);
     return here === null
       ? null
       : { kind: "copied", model: here.model, from: [] };
@@ -218,7 +251,7 @@ export class PullTurns implements PullAllies {
     for (;;) {
       bid.phase = "bidding";
       bid.bidders.clear();
-      const members = await this.#ask(want, signal);
+      const members = await askRound(this.#options, want, signal);
       // Nothing is awaited from here to the phase: who asks later hears of it.
       const choice = elect({
         self: self.node,
@@ -378,86 +411,8 @@ export class PullTurns implements PullAllies {
       },
       [Symbol.dispose]: () => {
         this.#end(bid);
-        this.#recent.set(key, {
-          model,
-          atMs: this.#options.clock.monotonic(),
-        });
-        for (const old of this.#recent.keys()) {
-          if (this.#recent.size <= MOST_RECENT) break;
-          this.#recent.delete(old);
-        }
+        this.#models.add(key, model);
       },
     };
   }
-
-  async #ask(
-    { key, sha256s }: PullWant,
-    signal: AbortSignal,
-  ): Promise<readonly MemberStanding[]> {
-    const { clock, peers, self } = this.#options;
-    return await Promise.all(
-      peers().filter(({ monitor }) => monitor.health.state !== "offline").map(
-        async ({ channel, monitor, row }) => {
-          const question = { key, sha256s, node: self.node };
-          const ask = async (): Promise<Standing> => {
-            try {
-              return await askStanding(channel, question, { clock, signal });
-            } catch (error) {
-              signal.throwIfAborted();
-              // One without models, or of an older version, has no part in it.
-              const isNone = error instanceof NotHeldError;
-              return { state: isNone ? "none" : "silent" };
-            }
-          };
-          const first = await ask();
-          // One that was busy for a moment may be the very one that fetches.
-          const standing = first.state === "silent" ? await ask() : first;
-          return { node: row.id, name: monitor.name, standing };
-        },
-      ),
-    );
-  }
-
-  /** A pull that goes on with the start of its node would else find nobody. */
-  async #meet(signal: AbortSignal): Promise<void> {
-    const { clock, peers } = this.#options;
-    const untilMs = clock.monotonic() + MEET_MS;
-    const isUnmet = ({ monitor }: Peer) =>
-      monitor.held === null && monitor.health.failures === 0;
-    while (peers().some(isUnmet) && clock.monotonic() < untilMs) {
-      await clock.sleep(MEET_EVERY_MS, signal);
-    }
-  }
-
-  /** A model here with the published digests, of the same origin, or fetched just now for the same key. */
-  async #find(
-    key: string,
-    sha256s: readonly (string | null)[],
-  ): Promise<{ readonly model: string; readonly root: string } | null> {
-    const { clock, shelf } = this.#options;
-    const recent = this.#recent.get(key);
-    const isRecent = recent !== undefined &&
-      clock.monotonic() - recent.atMs < RECENT_MS;
-    for (const { name, root } of shelf.list()) {
-      if (root === null) continue;
-      if (isRecent && recent.model === name) return { model: name, root };
-      const files = (await shelf.manifest(name))?.files ?? [];
-      if (files.length !== sha256s.length) continue;
-      // Published digests have the last word: what lies here may have changed.
-      const isSame = sha256s.every((sha256, at) =>
-        sha256 === null || sha256 === files[at]?.sha256
-      );
-      if (!isSame) continue;
-      if (!sha256s.includes(null)) return { model: name, root };
-      const origin = originTextOf(files.map((file) => file.origin));
-      if (origin !== null && digestOf(origin) === key) {
-        return { model: name, root };
-      }
-    }
-    return null;
-  }
-}
-
-function digestOf(text: string): string {
-  return sha256(new TextEncoder().encode(text));
 }

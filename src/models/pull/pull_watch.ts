@@ -16,6 +16,7 @@ export function watcherOf(
   let first: { readonly atMs: number; readonly bytes: number } | null = null;
   return {
     planned: (totalBytes) => show({ totalBytes }),
+    noted: (note) => show({ note }),
     allied(progress) {
       const { doneBytes, totalBytes } = progress;
       const isWaiting = progress.kind === "waiting";
