@@ -18,6 +18,10 @@ export interface ConversionView {
   readonly doneBytes: number;
   /** 0 until it is known. */
   readonly totalBytes: number;
+  /** Null until some of it is made. */
+  readonly bytesPerSecond: number | null;
+  /** Null until some of it is made. */
+  readonly remainingMs: number | null;
 }
 
 /** What a conversion came to. */

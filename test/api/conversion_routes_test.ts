@@ -6,6 +6,8 @@ import {
 } from "../../src/domain/mod.ts";
 import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
 
+const RATED = { totalBytes: 3, bytesPerSecond: 1, remainingMs: null };
+
 Deno.test("a conversion tells how far it is and what was made, and is nothing for the LAN", async () => {
   const asked: ConversionRequest[] = [];
   const conversions: ModelConversions = {
@@ -15,9 +17,9 @@ Deno.test("a conversion tells how far it is and what was made, and is nothing fo
         return Promise.reject(new Fault("invalid_request", "No way"));
       }
       for (const doneBytes of [0, 1, 2]) {
-        tell({ stage: "converting", doneBytes, totalBytes: 3 });
+        tell({ stage: "converting", doneBytes, ...RATED });
       }
-      tell({ stage: "publishing", doneBytes: 3, totalBytes: 3 });
+      tell({ stage: "publishing", doneBytes: 3, ...RATED });
       return Promise.resolve({
         model: "m-Q8_0",
         sizeBytes: 3,
@@ -43,10 +45,9 @@ Deno.test("a conversion tells how far it is and what was made, and is nothing fo
     };
   };
   // What is told again within a moment is left out, a new stage is not.
-  const view = { totalBytes: 3 };
   assert.deepEqual((await send({ model: "m", to: "q8_0", as: "n" })).lines, [
-    { status: "converting", stage: "converting", doneBytes: 0, ...view },
-    { status: "publishing", stage: "publishing", doneBytes: 3, ...view },
+    { status: "converting", stage: "converting", doneBytes: 0, ...RATED },
+    { status: "publishing", stage: "publishing", doneBytes: 3, ...RATED },
     {
       status: "success",
       model: "m-Q8_0",

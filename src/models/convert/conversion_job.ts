@@ -6,6 +6,7 @@ import {
 import type { Clock, Files, FileStat } from "../../platform/mod.ts";
 import { openDigester } from "../digest_file.ts";
 import { checkSpace, type PlacePorts } from "../pull/pull_place.ts";
+import { viewOf } from "./conversion_view.ts";
 import { ConvertedFile } from "./converted_file.ts";
 
 const FILE_MODE = 0o644;
@@ -59,10 +60,12 @@ export async function makeFile(
   using out = await files.openForWriting(to, FILE_MODE);
   const digester = await openDigester();
   const room = new Uint8Array(PIECE_BYTES);
+  const beginMs = clock.monotonic();
   let tookMs = 0;
   for (let doneBytes = 0; doneBytes < totalBytes;) {
     signal.throwIfAborted();
-    tell({ stage: "converting", doneBytes, totalBytes });
+    const elapsedMs = clock.monotonic() - beginMs;
+    tell(viewOf("converting", doneBytes, totalBytes, elapsedMs));
     const startMs = clock.monotonic();
     const count = await made.readInto(doneBytes, room);
     const piece = room.subarray(0, count);
@@ -73,7 +76,7 @@ export async function makeFile(
     tookMs += spentMs;
     if (isBusy()) await clock.sleep(restAfter(spentMs), signal);
   }
-  tell({ stage: "publishing", doneBytes: totalBytes, totalBytes });
+  tell(viewOf("publishing", totalBytes, totalBytes));
   const startMs = clock.monotonic();
   await out.sync();
   tookMs += clock.monotonic() - startMs;

@@ -20,6 +20,7 @@ import { checkNewName } from "../safe_name.ts";
 import { storageFault } from "../storage_fault.ts";
 import { CONVERSION_PREFIX } from "./conversion_folder.ts";
 import type { JobPorts } from "./conversion_job.ts";
+import { viewOf } from "./conversion_view.ts";
 import { nameOfMade, type Recipe, RECIPES } from "./recipes.ts";
 
 /** Conversions that may wait for another one to end. */
@@ -87,7 +88,7 @@ class Conversions implements OwnedConversions {
         `${MOST_WAITING} conversions wait already; ask again later`,
       );
     }
-    tell({ stage: "waiting", doneBytes: 0, totalBytes: 0 });
+    tell(viewOf("waiting"));
     const ends = AbortSignal.any([signal, this.#closing.signal]);
     this.#waiting++;
     const done = this.#turn.then(() => {
@@ -160,7 +161,7 @@ class Conversions implements OwnedConversions {
     const { store } = this.#options;
     const known = await store.manifest(model);
     if (known !== null) return known;
-    tell({ stage: "digesting", doneBytes: 0, totalBytes: 0 });
+    tell(viewOf("digesting"));
     await store.digestNow(model, signal);
     const made = await store.manifest(model);
     if (made !== null) return made;

@@ -5,6 +5,7 @@ import {
   Fault,
   type FaultCode,
 } from "../../../src/domain/mod.ts";
+import { viewOf } from "../../../src/models/convert/conversion_view.ts";
 import { createConversions } from "../../../src/models/convert/conversions.ts";
 import { createModelStore } from "../../../src/models/model_store.ts";
 import {
@@ -97,6 +98,28 @@ Deno.test("convert makes a smaller model beside its original, whose manifest say
   const bytes = new Uint8Array(weights.sizeBytes);
   await weights.readInto(0, bytes);
   assert.deepEqual(bytes, await files.readBytes(model.path));
+});
+
+Deno.test("viewOf tells rate and time left once some of it is made", () => {
+  const unknown = { bytesPerSecond: null, remainingMs: null };
+  assert.deepEqual(viewOf("waiting"), {
+    stage: "waiting",
+    doneBytes: 0,
+    totalBytes: 0,
+    ...unknown,
+  });
+  const view = { stage: "converting" as const, totalBytes: 300 };
+  assert.deepEqual(viewOf("converting", 100, 300, 2_000), {
+    ...view,
+    doneBytes: 100,
+    bytesPerSecond: 50,
+    remainingMs: 4_000,
+  });
+  assert.deepEqual(viewOf("converting", 0, 300, 2_000), {
+    ...view,
+    doneBytes: 0,
+    ...unknown,
+  });
 });
 
 Deno.test("remake has nothing without the original, or for a recipe that is not known", async () => {
