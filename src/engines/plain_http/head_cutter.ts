@@ -38,49 +38,50 @@ export class HeadCutter {
     bytes: Uint8Array,
     from: number,
   ): { readonly text: string; readonly end: number } | null {
-    for (let start = from; start < bytes.length;) {
-      const found = bytes.indexOf(LF, start);
+    /** What comes from there on is not in the text yet. */
+    let start = from;
+    for (let at = from; at < bytes.length;) {
+      const found = bytes.indexOf(LF, at);
       const end = found < 0 ? bytes.length : found + 1;
-      this.#bytes += end - start;
+      this.#bytes += end - at;
       if (this.#bytes > MOST_BYTES) {
         throw new MalformedAnswerError(
           `The head of an answer exceeds ${MOST_BYTES} bytes: ${this.quoted}`,
         );
       }
-      this.#text += asText(bytes, start, end);
-      start = end;
-      if (found < 0) return null;
-      const text = this.#text;
-      if (isBlank(text, this.#lineStart)) {
-        // Some servers send a line end too many after the answer before.
+      at = end;
+      if (found < 0) break;
+      const lineBytes = this.#text.length + end - start - this.#lineStart;
+      const before = found > start
+        ? bytes[found - 1]
+        : this.#text.charCodeAt(this.#text.length - 1);
+      if (lineBytes === 1 || (lineBytes === 2 && before === CR)) {
         if (this.#lineStart > 0) {
-          this.#text = "";
+          // In one go, where all of it came at once.
+          const text = this.#text + asText(bytes, start, end);
           const head = text.slice(0, this.#lineStart - 1);
+          this.#text = "";
           this.#lineStart = 0;
           this.#bytes = 0;
           return { text: head, end };
         }
+        // Some servers send a line end too many after the answer before.
         this.#text = "";
+        start = end;
       }
-      this.#lineStart = this.#text.length;
+      this.#lineStart = this.#text.length + end - start;
     }
+    this.#text += asText(bytes, start, bytes.length);
     return null;
   }
-}
-
-/** Whether nothing but a line end comes from there on. */
-function isBlank(text: string, from: number): boolean {
-  const length = text.length - from;
-  return length === 1 || (length === 2 && text.charCodeAt(from) === CR);
 }
 
 /** Each byte a character: a head has no encoding of its own. */
 function asText(bytes: Uint8Array, start: number, end: number): string {
   let text = "";
   for (let at = start; at < end; at += AT_ONCE) {
-    text += String.fromCharCode(
-      ...bytes.subarray(at, Math.min(end, at + AT_ONCE)),
-    );
+    const part = bytes.subarray(at, Math.min(end, at + AT_ONCE));
+    text += Reflect.apply(String.fromCharCode, null, part);
   }
   return text;
 }
