@@ -35,15 +35,15 @@ const COUNTING_DOUBT = 2;
  */
 export class CandidateField {
   /** What a placement minimises, by candidate. */
-  readonly placementMs: Float64Array;
+  readonly placementMs: number[] = [];
   /** Of the prediction, the wait for a slot. */
-  readonly waitMs: Float64Array;
+  readonly waitMs: number[] = [];
   /** Typical error of the prediction. */
-  readonly errorMs: Float64Array;
+  readonly errorMs: number[] = [];
   /** Tokens of the prompt that are taken to be cached. */
-  readonly cachedTokens: Float64Array;
-  /** 1 for those on this node. */
-  readonly isHere: Uint8Array;
+  readonly cachedTokens: number[] = [];
+  /** Whether it is on this node. */
+  readonly isHere: boolean[] = [];
   readonly #input: FieldInput;
   readonly #asked: readonly AskedOffer[];
   readonly #unfits: (Unfit | null)[] = [];
@@ -62,13 +62,7 @@ export class CandidateField {
     );
     this.#copies = new WarmCopies(engines);
     this.#probe = new Probe(demand);
-    const count = this.#asked.length;
-    this.placementMs = new Float64Array(count);
-    this.waitMs = new Float64Array(count);
-    this.errorMs = new Float64Array(count);
-    this.cachedTokens = new Float64Array(count);
-    this.isHere = new Uint8Array(count);
-    for (let at = 0; at < count; at++) this.#weigh(at);
+    for (const one of this.#asked) this.#weigh(one);
     this.#readmit();
   }
 
@@ -112,21 +106,20 @@ export class CandidateField {
     return made;
   }
 
-  #weigh(at: number): void {
+  #weigh(asked: AskedOffer): void {
     const { demand, self } = this.#input;
-    const asked = this.#of(at);
     const engine = this.#engineOf(asked);
     const probe = this.#probed(engine, asked.offer);
-    this.#reckoning.reckon(probe);
+    const reckoning = this.#reckoning;
+    reckoning.reckon(probe);
     this.#unfits.push(unfitness(demand, engine, asked.offer, self));
-    this.placementMs[at] = doubted(
-      this.#reckoning.placementMs,
-      engine.doubt ?? null,
+    this.placementMs.push(
+      doubted(reckoning.placementMs, engine.doubt ?? null),
     );
-    this.waitMs[at] = this.#reckoning.waitMs;
-    this.errorMs[at] = this.#reckoning.errorMs;
-    this.cachedTokens[at] = probe.cachedTokens;
-    if (engine.node === self) this.isHere[at] = 1;
+    this.waitMs.push(reckoning.waitMs);
+    this.errorMs.push(reckoning.errorMs);
+    this.cachedTokens.push(probe.cachedTokens);
+    this.isHere.push(engine.node === self);
   }
 
   #make(at: number): Candidate {

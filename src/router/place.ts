@@ -4,7 +4,7 @@ import type { Candidate, Demand, EngineSnapshot } from "./candidate.ts";
 import { CandidateField } from "./candidate_field.ts";
 import { isAllowedBy, longestInput } from "./fitness.ts";
 import { noCandidateFault } from "./no_candidate.ts";
-import { type Policy, preferred } from "./preference.ts";
+import { type Policy, Preferred } from "./preference.ts";
 
 /** Everything a placement rests on. */
 export interface PlaceInput {
@@ -64,9 +64,9 @@ const HEAVY_TOKENS = 8192;
  */
 export function place(input: PlaceInput): Placement {
   const field = new CandidateField(input);
-  const order = orderOf(field, input);
-  const [first] = order;
-  if (first !== undefined) return new PlacedOrder(input, field, order, first);
+  const tiers = preferredByTier(field, input);
+  const first = tiers[0]?.first;
+  if (first !== undefined) return new PlacedOrder(input, field, tiers, first);
   const { demand: { source }, self } = input;
   const all = indexesOf(field);
   const fault = noCandidateFault(
@@ -88,41 +88,41 @@ export function place(input: PlaceInput): Placement {
   };
 }
 
-/** Fallbacks serve only when nobody of an earlier set can. */
-function orderOf(
+/** Those who can serve it, set by set: fallbacks serve only when nobody of an earlier set can. */
+function preferredByTier(
   field: CandidateField,
   { demand, policy, seed }: PlaceInput,
-): readonly number[] {
+): readonly Preferred[] {
   const tiers: number[][] = [];
   for (let at = 0; at < field.size; at++) {
     if (field.unfit(at) === null) (tiers[field.tier(at)] ??= []).push(at);
   }
-  return tiers.flatMap((tier) =>
-    preferred(tier, field, {
-      source: demand.source,
-      policy,
-      seed,
-      isHeavy: longestInput(demand) >= HEAVY_TOKENS,
-    })
-  );
+  const preference = {
+    source: demand.source,
+    policy,
+    seed,
+    isHeavy: longestInput(demand) >= HEAVY_TOKENS,
+  };
+  // Sets of which nobody can are holes, which this passes over.
+  return tiers.flatMap((tier) => new Preferred(tier, field, preference));
 }
 
 class PlacedOrder implements Placed {
   readonly kind = "placed";
   readonly #input: PlaceInput;
   readonly #field: CandidateField;
-  readonly #order: readonly number[];
+  readonly #tiers: readonly Preferred[];
   readonly #first: number;
 
   constructor(
     input: PlaceInput,
     field: CandidateField,
-    order: readonly number[],
+    tiers: readonly Preferred[],
     first: number,
   ) {
     this.#input = input;
     this.#field = field;
-    this.#order = order;
+    this.#tiers = tiers;
     this.#first = first;
   }
 
@@ -131,7 +131,7 @@ class PlacedOrder implements Placed {
   }
 
   get order(): readonly [Candidate, ...Candidate[]] {
-    const [, ...rest] = this.#order;
+    const [, ...rest] = this.#order();
     return [this.first, ...rest.map((at) => this.#field.candidate(at))];
   }
 
@@ -151,20 +151,32 @@ class PlacedOrder implements Placed {
 
   atOnce(): readonly Candidate[] {
     const { waitMs } = this.#field;
-    return this.#order.filter((at) => waitMs[at] === 0)
+    return this.#order().filter((at) => waitMs[at] === 0)
       .map((at) => this.#field.candidate(at));
   }
 
   find(key: string): Candidate | undefined {
-    const at = this.#order.find((one) => this.#field.engine(one).key === key);
-    return at === undefined ? undefined : this.#field.candidate(at);
+    for (const tier of this.#tiers) {
+      const at = tier.eligible.find((one) =>
+        this.#field.engine(one).key === key
+      );
+      if (at !== undefined) return this.#field.candidate(at);
+    }
+    return undefined;
+  }
+
+  #order(): readonly number[] {
+    return this.#tiers.flatMap((tier) => tier.order());
   }
 
   /** All candidates in their order, or where there are too many the best of them. */
   #recorded(): readonly number[] {
     const field = this.#field;
     if (field.size <= MOST_RECORDED) return indexesOf(field);
-    const best = this.#order.slice(0, MOST_RECORDED);
+    const best: number[] = [];
+    for (const tier of this.#tiers) {
+      best.push(...tier.foremost(MOST_RECORDED - best.length));
+    }
     for (let at = 0; at < field.size && best.length < MOST_RECORDED; at++) {
       if (field.unfit(at) !== null) best.push(at);
     }

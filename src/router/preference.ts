@@ -1,6 +1,7 @@
 import type { Source } from "../domain/mod.ts";
 import type { CandidateField } from "./candidate_field.ts";
 import { seededChoice } from "./seeded_choice.ts";
+import { soonestFew, soonestFirst, soonestOf } from "./soonest.ts";
 
 /** Where a request of unsaid source goes. */
 export type Policy = "local_first" | "balanced";
@@ -25,41 +26,53 @@ const UNKNOWN_TIER = 2;
 const LEAST_GAIN_MS = 50;
 
 /**
- * Order eligible candidates, the one to ask first at the front. Pure.
- *
- * @param eligible Candidates that can serve the request, by their numbers in the field.
- * @param field What is predicted for them.
- * @param preference Source, policy and seed.
- * @returns The same candidates in order.
+ * The rules by which one candidate goes before those that are predicted sooner.
+ * Candidates are numbers in a field. Whom to ask first is found without sorting
+ * the others: of a thousand, few are ever looked at. Pure.
  */
-export function preferred(
-  eligible: readonly number[],
-  field: CandidateField,
-  preference: Preference,
-): readonly number[] {
-  const { placementMs } = field;
-  const sorted = eligible.toSorted((a, b) =>
-    (placementMs[a] ?? 0) - (placementMs[b] ?? 0)
-  );
-  return new Ordering(field, preference).order(sorted);
-}
-
-/** The rules by which one candidate goes before those that are predicted sooner. */
-class Ordering {
+export class Preferred {
+  /** Candidates that can serve the request, in the field's order. */
+  readonly eligible: readonly number[];
   readonly #field: CandidateField;
   readonly #preference: Preference;
+  /** The candidate to ask first; undefined where nobody is eligible. */
+  readonly first: number | undefined;
 
-  constructor(field: CandidateField, preference: Preference) {
+  /**
+   * @param eligible Candidates that can serve the request, in the field's order.
+   * @param field What is predicted for them.
+   * @param preference Source, policy and seed.
+   */
+  constructor(
+    eligible: readonly number[],
+    field: CandidateField,
+    preference: Preference,
+  ) {
+    this.eligible = eligible;
     this.#field = field;
     this.#preference = preference;
+    const leader = this.#leader();
+    this.first = leader === undefined
+      ? undefined
+      : this.#unexplored(leader) ?? leader;
   }
 
-  /** @param sorted The soonest at the front. */
-  order(sorted: readonly number[]): readonly number[] {
-    const leader = this.#leader(sorted);
-    const first = leader === undefined
-      ? undefined
-      : this.#unexplored(sorted, leader) ?? leader;
+  /** All of them, the one to ask first at the front, then by prediction. */
+  order(): readonly number[] {
+    return this.#behindFirst(
+      soonestFirst(this.eligible, this.#field.placementMs),
+    );
+  }
+
+  /** The front of that order. */
+  foremost(count: number): readonly number[] {
+    const { placementMs } = this.#field;
+    return this.#behindFirst(soonestFew(this.eligible, placementMs, count))
+      .slice(0, count);
+  }
+
+  #behindFirst(sorted: readonly number[]): readonly number[] {
+    const { first } = this;
     return first === undefined || first === sorted[0]
       ? sorted
       : [first, ...sorted.filter((one) => one !== first)];
@@ -70,30 +83,27 @@ class Ordering {
    * idle and warm, and its prior says nearly as soon as the one that would be
    * chosen (routing study, B5). One whose prior is exact needs no trying.
    */
-  #unexplored(sorted: readonly number[], leader: number): number | undefined {
+  #unexplored(leader: number): number | undefined {
     const field = this.#field;
     if (field.rates(leader).observations === 0) return undefined;
     const withinMs = this.#ms(leader) * WORTH_TRYING;
-    return sorted.find((one) => {
+    const untried = this.eligible.filter((one) => {
       if (!(this.#ms(one) <= withinMs) || field.waitMs[one] !== 0) return false;
       const { observations, typicalError } = field.rates(one);
       return observations === 0 && typicalError > 0 && field.isWarm(one);
     });
+    return soonestOf(untried, field.placementMs);
   }
 
-  #leader(sorted: readonly number[]): number | undefined {
-    if (this.#preference.source.kind !== "unsaid") {
-      return this.#soonest(sorted);
-    }
-    const here = sorted.filter((one) => this.#isHere(one));
+  #leader(): number | undefined {
+    const all = this.eligible;
+    if (this.#preference.source.kind !== "unsaid") return this.#soonest(all);
+    const here = all.filter((one) => this.#isHere(one));
+    if (here.length === 0) return this.#soonest(all);
+    const others = all.filter((one) => !this.#isHere(one));
     const local = this.#soonest(here);
-    const others = here.length === 0
-      ? sorted
-      : sorted.filter((one) => !this.#isHere(one));
-    const [other] = others;
-    if (local === undefined || other === undefined) {
-      return this.#soonest(sorted);
-    }
+    const other = soonestOf(others, this.#field.placementMs);
+    if (local === undefined || other === undefined) return local;
     return this.#shouldLeave(local, other) ? this.#soonest(others) : local;
   }
 
@@ -124,13 +134,15 @@ class Ordering {
    * Among equals the one with most of the prompt cached comes first, for heavy
    * work the strongest machine, then this node, else the seed draws.
    */
-  #soonest(sorted: readonly number[]): number | undefined {
-    const [best] = sorted;
+  #soonest(among: readonly number[]): number | undefined {
+    const { cachedTokens, placementMs } = this.#field;
+    const best = soonestOf(among, placementMs);
     if (best === undefined) return undefined;
-    const { cachedTokens } = this.#field;
     const withinMs = this.#ms(best) * TIE;
-    const beyond = sorted.findIndex((one) => !(this.#ms(one) <= withinMs));
-    const near = beyond < 0 ? sorted : sorted.slice(0, beyond);
+    const near = soonestFirst(
+      among.filter((one) => this.#ms(one) <= withinMs),
+      placementMs,
+    );
     const most = near.reduce(
       (sum, one) => Math.max(sum, cachedTokens[one] ?? 0),
       0,
@@ -153,7 +165,7 @@ class Ordering {
   }
 
   #isHere(one: number): boolean {
-    return this.#field.isHere[one] === 1;
+    return this.#field.isHere[one] === true;
   }
 
   #ms(one: number): number {

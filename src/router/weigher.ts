@@ -109,8 +109,8 @@ export class Weigher {
       demand,
       placement: place(input),
       input,
-      engineOf: ({ engine: { key } }) =>
-        snapshots.find((one) => one.key === key)?.source,
+      engineOf: ({ engine }) =>
+        engine instanceof LiveSnapshot ? engine.source : undefined,
     };
   }
 }
@@ -153,7 +153,7 @@ class LiveSnapshot implements EngineSnapshot {
   constructor(moment: Moment, source: Engine) {
     this.#moment = moment;
     this.source = source;
-    this.view = source.view();
+    this.view = source.view(moment.nowMs);
   }
 
   get key(): string {

@@ -124,8 +124,8 @@ class PeerEngine implements Engine {
     return this.#options.standing.nodeName();
   }
 
-  view(): EngineView {
-    const { clock, self, standing } = this.#options;
+  view(nowMs: number = this.#options.clock.monotonic()): EngineView {
+    const { self, standing } = this.#options;
     const hop = standing.hop();
     const work = standing.work();
     if (work === null) {
@@ -138,7 +138,6 @@ class PeerEngine implements Engine {
       };
     }
     const { offers, table, onlyDevice } = this.#statedIn(work.report);
-    const nowMs = clock.monotonic();
     const newer = this.#newerQueue(onlyDevice, work.atMs);
     const atMs = newer?.atMs ?? work.atMs;
     return new StatedView({
