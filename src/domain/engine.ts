@@ -2,6 +2,7 @@ import type { Capability, ModelFeature } from "./capability.ts";
 import type { MemoryNeed, Misfit, Residency } from "./memory_fit.ts";
 import type { AttemptId, NodeId } from "./identifier.ts";
 import type { Tier } from "./machine.ts";
+import type { PieceSource } from "./piece_source.ts";
 import type { Rates } from "./rates.ts";
 import type { InferenceRequest } from "./request.ts";
 
@@ -209,6 +210,8 @@ export interface EngineAnswer {
   readonly retryAfter: string | null;
   /** Cancelling it, or aborting the attempt's signal, stops the engine. */
   readonly body: ReadableStream<Uint8Array>;
+  /** The same bytes without a stream; absent where there is only that. Whoever takes them leaves `body` alone, and the other way round. */
+  readonly source?: PieceSource;
 }
 
 /** How an engine took an attempt. */
@@ -265,8 +268,12 @@ export interface Engine {
   readonly canUnload?: boolean;
   /** Whether it serves requests that came to this node alone, and peers do not hear of it; absent for no. */
   readonly isPrivate?: boolean;
-  /** A fresh view. Cheap: called for every placement. */
-  view(): EngineView;
+  /**
+   * A fresh view. Cheap: called for every placement.
+   *
+   * @param nowMs Monotonic time, where many engines are looked at at once.
+   */
+  view(nowMs?: number): EngineView;
   /**
    * Hand over an attempt.
    *

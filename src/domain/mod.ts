@@ -149,6 +149,7 @@ export type {
   OfferInputs,
   PlacementInputs,
 } from "./placement_inputs.ts";
+export { type PieceSource, sourceOf, streamOf } from "./piece_source.ts";
 export { escapeUnprintable } from "./printable.ts";
 export { BroughtOffers, OfferScan, OfferTable } from "./offer_index.ts";
 export { ageLoadState, ageQueue } from "./queue_aging.ts";

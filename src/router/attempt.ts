@@ -7,14 +7,21 @@ import {
   type Refusal,
   type StartResult,
 } from "../domain/mod.ts";
-import { readAnswer } from "./answer_facts.ts";
+import { type AnswerFacts, readAnswer } from "./answer_facts.ts";
 import { AnswerTally } from "./answer_tally.ts";
 import type { AttemptGuard } from "./attempt_guard.ts";
 import { AttemptStream } from "./attempt_stream.ts";
+import { eventsOf } from "./cut_event.ts";
 import { decodes } from "./estimate.ts";
+import { MeteredBody } from "./metered_body.ts";
 import { StreamRelay } from "./stream_relay.ts";
 import type { WaitWatch } from "./wait_watch.ts";
-import { collectBody, discardBody, parseWhole } from "./whole_answer.ts";
+import {
+  collectBody,
+  discardAnswer,
+  parseWhole,
+  piecesOf,
+} from "./whole_answer.ts";
 
 /** An answer that is here in full. */
 export interface WholeAnswer {
@@ -114,7 +121,7 @@ export async function runAttempt(
     watch = limits.watch?.(started, () => guard.cancel()) ?? null;
     const answer = await guard.race(
       started.answer(),
-      (late) => discardBody(late.body),
+      discardAnswer,
     );
     watch?.[Symbol.dispose]();
     limits.alive();
@@ -150,18 +157,18 @@ async function readHead(
   guard: AttemptGuard,
   limits: AttemptLimits,
 ): Promise<AttemptResult> {
-  const { status, body } = answer;
+  const { status } = answer;
   if (status === 429) {
-    discardBody(body);
+    discardAnswer(answer);
     return { kind: "rate_limited", retryAfter: answer.retryAfter };
   }
   if (status >= 400 && status < 500) {
     const kind = BUSY_STATUSES.has(status) ? "busy" : "rejected";
-    const pieces = await collectBody(body, guard.signal);
+    const pieces = await collectBody(piecesOf(answer), guard.signal);
     return { kind, answer: wholeOf(answer, pieces, new AnswerTally()) };
   }
   if (status < 200 || status > 299) {
-    discardBody(body);
+    discardAnswer(answer);
     throw new Fault(
       "engine_failed",
       `Engine "${engine.id}" on ${engine.nodeName} answered with status ${status}`,
@@ -172,11 +179,13 @@ async function readHead(
     attempt.request.stream && answer.contentType.startsWith("text/event-stream")
   ) {
     const relay = new StreamRelay(attempt.request.includeUsage);
-    const stream = new AttemptStream(body, relay, guard, limits);
+    const source = piecesOf(answer);
+    const events = source instanceof MeteredBody ? source : eventsOf(source);
+    const stream = new AttemptStream(events, relay, guard, limits);
     await stream.untilContent();
     return { kind: "streaming", stream };
   }
-  const pieces = await collectBody(body, guard.signal);
+  const pieces = await collectBody(piecesOf(answer), guard.signal);
   limits.alive();
   return {
     kind: "whole",
@@ -196,8 +205,7 @@ function checkedWhole(
     decodes(attempt.request.capability) &&
     answer.contentType.startsWith("application/json")
   ) {
-    const json = parseWhole(pieces);
-    const facts = json === undefined ? null : readAnswer(json);
+    const facts = factsOf(answer, pieces);
     if (facts === null || facts.error !== null) {
       throw new Fault(
         "engine_failed",
@@ -209,6 +217,18 @@ function checkedWhole(
     tally.add(facts);
   }
   return wholeOf(answer, pieces, tally);
+}
+
+/** This node's own engines are read along, so that there is nothing to read again. */
+function factsOf(
+  { source }: EngineAnswer,
+  pieces: readonly Uint8Array[],
+): AnswerFacts | null {
+  if (source instanceof MeteredBody && source.meter.whole !== undefined) {
+    return source.meter.whole;
+  }
+  const json = parseWhole(pieces);
+  return json === undefined ? null : readAnswer(json);
 }
 
 function wholeOf(

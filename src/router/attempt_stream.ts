@@ -1,6 +1,6 @@
 import { Fault } from "../domain/mod.ts";
 import type { AttemptGuard } from "./attempt_guard.ts";
-import { SseEvents } from "./sse_events.ts";
+import type { CutEvent, EventSource } from "./cut_event.ts";
 import type { StreamRelay } from "./stream_relay.ts";
 
 /** For the end of the body after the terminator. */
@@ -15,32 +15,31 @@ export interface StreamPatience {
 }
 
 /**
- * One attempt's stream, from the engine's bytes to the events for the client.
+ * One attempt's stream, from the engine's events to those for the client.
  * Reads only when asked, so that a slow client slows the engine down.
  */
 export class AttemptStream {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #source: EventSource;
   readonly #relay: StreamRelay;
   readonly #guard: AttemptGuard;
   readonly #patience: StreamPatience;
-  readonly #cutter = new SseEvents();
   #ready: Uint8Array[] = [];
   #complete = false;
   #failure: Fault | null = null;
 
   /**
-   * @param body The engine's bytes.
+   * @param source The engine's events.
    * @param relay Decides what the client sees.
-   * @param guard Ends the attempt; its end cancels the body.
+   * @param guard Ends the attempt; its end cancels the source.
    * @param patience Time-outs.
    */
   constructor(
-    body: ReadableStream<Uint8Array>,
+    source: EventSource,
     relay: StreamRelay,
     guard: AttemptGuard,
     patience: StreamPatience,
   ) {
-    this.#reader = body.getReader();
+    this.#source = source;
     this.#relay = relay;
     this.#guard = guard;
     this.#patience = patience;
@@ -98,11 +97,20 @@ export class AttemptStream {
   }
 
   async #read(): Promise<void> {
-    const { value, done } = await this.#piece();
-    if (this.#guard.signal.aborted) throw this.#guard.signal.reason;
-    if (!done) this.#patience.alive();
-    this.#takeAll(done ? [this.#cutter.end()] : this.#cutter.push(value));
-    if (done && !this.#complete) {
+    const { signal } = this.#guard;
+    let events: readonly CutEvent[] | undefined;
+    try {
+      events = await this.#source.events();
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason;
+      if (thrown instanceof Fault) throw thrown;
+      throw brokenOff(thrown);
+    }
+    if (signal.aborted) throw signal.reason;
+    if (events !== undefined) {
+      this.#patience.alive();
+      this.#takeAll(events);
+    } else if (!this.#complete) {
       this.#failure ??= new Fault(
         "engine_failed",
         "The engine ended its answer before it was complete",
@@ -111,22 +119,8 @@ export class AttemptStream {
     }
   }
 
-  async #piece(): Promise<ReadableStreamReadResult<Uint8Array>> {
-    try {
-      return await this.#reader.read();
-    } catch (thrown) {
-      if (this.#guard.signal.aborted) throw this.#guard.signal.reason;
-      if (thrown instanceof Fault) throw thrown;
-      throw new Fault("engine_failed", "The engine broke its answer off", {
-        origin: "engine",
-        cause: thrown,
-      });
-    }
-  }
-
-  #takeAll(events: readonly Uint8Array[]): void {
+  #takeAll(events: readonly CutEvent[]): void {
     for (const event of events) {
-      if (event.length === 0) continue;
       if (this.#complete || this.#failure !== null) return;
       const step = this.#relay.take(event);
       switch (step.kind) {
@@ -158,15 +152,23 @@ export class AttemptStream {
     this.#guard.allow(DRAIN_MS, "The engine did not end after its last event");
     let ended = false;
     while (!ended) {
-      ended = await this.#reader.read().then((piece) => piece.done, () => true);
+      ended = await this.#source.events()
+        .then((events) => events === undefined, () => true);
     }
     this.#guard.relax();
   }
 
   /** The engine is told by the cancel; that it may fail to hear changes nothing here. */
   #stop(): void {
-    this.#reader.cancel(this.#guard.signal.reason).then(undefined, ignore);
+    this.#source.cancel(this.#guard.signal.reason).then(undefined, ignore);
   }
+}
+
+function brokenOff(cause: unknown): Fault {
+  return new Fault("engine_failed", "The engine broke its answer off", {
+    origin: "engine",
+    cause,
+  });
 }
 
 function ignore(): void {}

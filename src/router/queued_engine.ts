@@ -10,6 +10,7 @@ import {
   type Offer,
   type SpeedPrior,
   type StartResult,
+  streamOf,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { AnswerMeter } from "./answer_meter.ts";
@@ -21,11 +22,12 @@ import { serviceMs } from "./estimate.ts";
 import { HeldAttempt } from "./held_attempt.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
 import { availabilityOn } from "./machine_standing.ts";
-import { meterBody } from "./metered_body.ts";
+import { MeteredBody } from "./metered_body.ts";
 import { QueuedOffers } from "./queued_offers.ts";
 import { QueuedView } from "./queued_view.ts";
 import { queueWait } from "./queue_wait.ts";
 import { SelfMeasurement } from "./self_measurement.ts";
+import { piecesOf } from "./whole_answer.ts";
 
 /** What a queued engine is made of. */
 export interface QueuedEngineOptions {
@@ -140,7 +142,7 @@ export class QueuedEngine implements Engine, Disposable {
         ? await this.#raw.start(attempt, signal)
         : refused("model_not_here", "unloads nothing when asked");
     }
-    const offer = this.#offers.offer(attempt.model);
+    const offer = this.#offers.served(attempt.model);
     if (offer === undefined) {
       return refused("model_not_here", `does not offer "${attempt.model}"`);
     }
@@ -176,7 +178,7 @@ export class QueuedEngine implements Engine, Disposable {
    * @throws {Fault} When the engine breaks, or the signal's reason.
    */
   async runOwn(attempt: Attempt, signal: AbortSignal): Promise<number | null> {
-    const offer = this.#offers.offer(attempt.model);
+    const offer = this.#offers.served(attempt.model);
     if (offer === undefined) return null;
     const queue = this.#offers.queueOf(offer);
     const held = this.#hold(attempt, signal, queue, offer);
@@ -237,7 +239,7 @@ export class QueuedEngine implements Engine, Disposable {
     if (signal.aborted) throw signal.reason;
     held.engaged = true;
     try {
-      const offer = this.#offers.offer(attempt.model);
+      const offer = this.#offers.served(attempt.model);
       if (offer === undefined) {
         throw new Fault("no_candidate", `"${attempt.model}" left its engine`);
       }
@@ -278,11 +280,13 @@ export class QueuedEngine implements Engine, Disposable {
         );
     }
     const sampling = this.#experience.sample(held, attempt, offer, meter);
-    const body = meterBody(answer.body, held.signal, {
-      piece: (bytes) => meter.piece(bytes, clock.monotonic()),
+    const source = new MeteredBody({
+      source: piecesOf(answer),
+      signal: held.signal,
+      meter,
+      nowMs: () => clock.monotonic(),
       over: (how) => {
         sampling[Symbol.dispose]();
-        if (how === "ended") meter.end(clock.monotonic());
         const isWork = attempt.request.upkeep?.only === undefined;
         if (isWork && meter.complete && answer.status < 300) {
           this.#experience.learn(attempt, offer, meter, {
@@ -302,8 +306,25 @@ export class QueuedEngine implements Engine, Disposable {
         }
       },
     });
-    return { ...answer, body };
+    return answerOf(answer, source);
   }
+}
+
+/** A stream of it is made where somebody reads one. */
+function answerOf(
+  { contentType, retryAfter, status }: EngineAnswer,
+  source: MeteredBody,
+): EngineAnswer {
+  let body: ReadableStream<Uint8Array> | undefined;
+  return {
+    status,
+    contentType,
+    retryAfter,
+    source,
+    get body() {
+      return body ??= streamOf(source);
+    },
+  };
 }
 
 const WARM = { kind: "warm", loadTimeMs: null } as const;

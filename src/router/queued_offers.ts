@@ -3,6 +3,9 @@ import {
   type Engine,
   type EngineView,
   type Offer,
+  type OfferIndex,
+  OfferScan,
+  OfferTable,
   type QueueReport,
 } from "../domain/mod.ts";
 import type { DeviceQueue } from "./device_queue.ts";
@@ -10,11 +13,16 @@ import type { DeviceQueues } from "./device_queues.ts";
 import type { EngineExperience } from "./engine_experience.ts";
 import type { LoadOutlook } from "./load_outlook.ts";
 
-/** An engine's offers with the queue in front of it and what its answers taught. Writes nothing. */
+/** An engine's offers with the queue in front of it and what its answers taught. Holds nothing but an index. */
 export class QueuedOffers {
   readonly #raw: Engine;
   readonly #queues: DeviceQueues;
   readonly #experience: EngineExperience;
+  /** The list that came last. */
+  #indexed: {
+    readonly offers: readonly Offer[];
+    table: OfferTable | null;
+  } | null = null;
 
   /**
    * @param raw The engine itself.
@@ -33,14 +41,16 @@ export class QueuedOffers {
     return new BroughtOffers(
       view.offers,
       (offer) => this.#dressed(offer, reports),
-      view.index,
+      view.index ?? this.#indexOf(view.offers),
     );
   }
 
-  /** The offer of a model as it is now, or undefined. */
-  offer(model: string): Offer | undefined {
+  /** The offer of a model as one who has its turn finds it, without the queue, or undefined. */
+  served(model: string): Offer | undefined {
     const raw = this.raw(model);
-    return raw === undefined ? undefined : this.#dressed(raw, new Map());
+    return raw === undefined
+      ? undefined
+      : { ...raw, rates: this.#experience.ratesNow(raw) };
   }
 
   /** The engine's own offer of a model, or undefined. */
@@ -73,6 +83,15 @@ export class QueuedOffers {
   /** Name of an offer's model over all engines of this node. */
   key({ model }: Offer): string {
     return `${this.#raw.id} ${model}`;
+  }
+
+  /** A list that comes a second time is worth a table. */
+  #indexOf(offers: readonly Offer[]): OfferIndex {
+    if (this.#indexed?.offers === offers) {
+      return this.#indexed.table ??= new OfferTable(offers);
+    }
+    this.#indexed = { offers, table: null };
+    return new OfferScan(offers);
   }
 
   /** The engine's own offer with our queue and what was learned. */

@@ -1,5 +1,10 @@
+<<<<<<< HEAD
 import { Fault, type InferenceRequest } from "../domain/mod.ts";
 import type { SessionAnswer } from "./session_answer.ts";
+=======
+import { Fault, type InferenceRequest, sourceOf } from "../domain/mod.ts";
+import type { SessionAnswer } from "./answer_session.ts";
+>>>>>>> c724cb0 (wip)
 import { isCompletePart, joinParts, type PartAnswer } from "./split_answer.ts";
 import { partOf } from "./split_inputs.ts";
 import type { PlannedPart, SplitPlan } from "./split_plan.ts";
@@ -95,7 +100,7 @@ async function answerPart(
     }, signal);
     if (head.status >= 400) throw new PartRefused(head);
     const answer = parseWhole(
-      head.pieces ?? await collectBody(head.body, signal),
+      head.pieces ?? await collectBody(sourceOf(head.body), signal),
     );
     if (answer !== undefined && isCompletePart(answer, count)) {
       return { head, part: { from, count, answer } };

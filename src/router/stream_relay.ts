@@ -1,5 +1,6 @@
 import { Fault, type JsonObject } from "../domain/mod.ts";
 import { AnswerTally } from "./answer_tally.ts";
+import type { CutEvent } from "./cut_event.ts";
 import { readStreamEvent } from "./stream_facts.ts";
 import { usageEvent } from "./usage_event.ts";
 
@@ -38,11 +39,11 @@ export class StreamRelay {
   /**
    * Take an event in.
    *
-   * @param bytes The raw event.
+   * @param cut The event.
    * @returns What to do.
    */
-  take(bytes: Uint8Array): RelayStep {
-    const event = readStreamEvent(bytes);
+  take({ bytes, event: read }: CutEvent): RelayStep {
+    const event = read ?? readStreamEvent(bytes);
     switch (event.kind) {
       case "comment":
         return this.tally.hasContent ? send([bytes]) : { kind: "held" };

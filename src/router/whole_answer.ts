@@ -1,8 +1,11 @@
 import {
+  type EngineAnswer,
   Fault,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  type PieceSource,
+  sourceOf,
 } from "../domain/mod.ts";
 
 /** The largest answer that is collected before it is passed on. */
@@ -11,32 +14,31 @@ export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
  * Collect a whole body.
  *
- * @param body What to read; cancelled when the signal aborts or the bound is passed.
+ * @param source What to read; cancelled when the signal aborts or the bound is passed.
  * @param signal Ends the reading with its reason.
  * @param maxBytes Bound.
  * @returns Its pieces, in order.
  * @throws {Fault} When the body breaks off or exceeds the bound.
  */
 export async function collectBody(
-  body: ReadableStream<Uint8Array>,
+  source: PieceSource,
   signal: AbortSignal,
   maxBytes: number = MAX_ANSWER_BYTES,
 ): Promise<readonly Uint8Array[]> {
-  const reader = body.getReader();
-  const stop = () => discard(reader, signal.reason);
+  const stop = () => discard(source, signal.reason);
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
   try {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     for (;;) {
-      const { value, done } = await reader.read();
+      const piece = await source.read();
       if (signal.aborted) throw signal.reason;
-      if (done) return pieces;
-      pieces.push(value);
-      bytes += value.length;
+      if (piece === undefined) return pieces;
+      pieces.push(piece);
+      bytes += piece.length;
       if (bytes > maxBytes) {
-        discard(reader, "too large");
+        discard(source, "too large");
         throw new Fault(
           "engine_failed",
           `The engine's answer exceeds ${maxBytes} bytes`,
@@ -56,16 +58,21 @@ export async function collectBody(
   }
 }
 
-/** Give up a body: nobody is left whom its failure to end would tell anything. */
-export function discardBody(body: ReadableStream<Uint8Array>): void {
-  body.cancel().then(undefined, ignore);
+/** The bytes of an answer, piece by piece. */
+export function piecesOf({ body, source }: EngineAnswer): PieceSource {
+  return source ?? sourceOf(body);
+}
+
+/** Give an answer up: nobody is left whom its failure to end would tell anything. */
+export function discardAnswer(answer: EngineAnswer): void {
+  discard(answer.source ?? answer.body, undefined);
 }
 
 function discard(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+  body: Pick<PieceSource, "cancel">,
   reason: unknown,
 ): void {
-  reader.cancel(reason).then(undefined, ignore);
+  body.cancel(reason).then(undefined, ignore);
 }
 
 function ignore(): void {}

@@ -7,7 +7,10 @@ const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
 function relay(events: readonly string[], includeUsage = false) {
   const one = new StreamRelay(includeUsage);
   const steps = events.map((raw) => {
-    const step = one.take(new TextEncoder().encode(raw));
+    const step = one.take({
+      bytes: new TextEncoder().encode(raw),
+      event: null,
+    });
     const sent = step.kind === "send" || step.kind === "complete"
       ? step.events.map((bytes) => new TextDecoder().decode(bytes)).join("")
       : step.kind;
