@@ -19,24 +19,41 @@ export interface AttemptEnd {
   readonly reason: string | null;
 }
 
-/** The last thousand decisions. Each record is a value that is replaced as its attempts end. */
+/** A decision as it is written: its record is put together when somebody reads it. */
+interface Entry {
+  readonly decided: DecisionRecord;
+  readonly attempts: AttemptRecord[];
+  actual: ActualRecord | null;
+}
+
+/** The last thousand decisions. What is read of it is a value, which no later attempt changes. */
 export class DecisionLog {
   /** Oldest first. */
-  readonly #records = new Map<DecisionId, DecisionRecord>();
+  readonly #entries = new Map<DecisionId, Entry>();
 
   /** Keep a decision, forgetting the oldest one beyond the limit. */
-  add(record: DecisionRecord): void {
-    this.#records.set(record.id, record);
-    if (this.#records.size <= KEPT) return;
-    for (const oldest of this.#records.keys()) {
-      this.#records.delete(oldest);
+  add(decided: DecisionRecord): void {
+    this.#entries.set(decided.id, {
+      decided,
+      attempts: [...decided.attempts],
+      actual: decided.actual,
+    });
+    if (this.#entries.size <= KEPT) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
       return;
     }
   }
 
+  /** Whether a decision is remembered. */
+  has(id: DecisionId): boolean {
+    return this.#entries.has(id);
+  }
+
   /** A decision as it stands, or undefined when it is forgotten. */
   get(id: DecisionId): DecisionRecord | undefined {
-    return this.#records.get(id);
+    const entry = this.#entries.get(id);
+    return entry === undefined ? undefined : recordOf(entry);
   }
 
   /**
@@ -45,40 +62,32 @@ export class DecisionLog {
    * @param limit How many at most.
    */
   latest(limit: number): readonly DecisionRecord[] {
-    return limit <= 0 ? [] : [...this.#records.values()].slice(-limit)
-      .reverse();
+    return limit <= 0 ? [] : [...this.#entries.values()].slice(-limit)
+      .reverse().map(recordOf);
   }
 
   /** Note that an attempt began. */
   begin(id: DecisionId, attempt: AttemptRecord): void {
-    this.#change(id, (record) => ({
-      ...record,
-      attempts: [...record.attempts, attempt],
-    }));
+    this.#entries.get(id)?.attempts.push(attempt);
   }
 
   /** Note how an attempt ended. */
   end(id: DecisionId, attempt: AttemptId, end: AttemptEnd): void {
-    this.#change(id, (record) => ({
-      ...record,
-      attempts: record.attempts.map((one) =>
-        one.id === attempt ? { ...one, ...end } : one
-      ),
-    }));
+    const attempts = this.#entries.get(id)?.attempts ?? [];
+    const at = attempts.findIndex((one) => one.id === attempt);
+    const begun = attempts[at];
+    if (begun !== undefined) attempts[at] = { ...begun, ...end };
   }
 
   /** Note what came of the decision. */
   finish(id: DecisionId, actual: ActualRecord): void {
-    this.#change(id, (record) => ({ ...record, actual }));
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) entry.actual = actual;
   }
+}
 
-  #change(
-    id: DecisionId,
-    change: (record: DecisionRecord) => DecisionRecord,
-  ): void {
-    const record = this.#records.get(id);
-    if (record !== undefined) this.#records.set(id, change(record));
-  }
+function recordOf({ decided, attempts, actual }: Entry): DecisionRecord {
+  return { ...decided, attempts: [...attempts], actual };
 }
 
 /**

@@ -39,6 +39,8 @@ export interface QueuePlace {
   leave(): void;
 }
 
+/** Where nobody waits, as most of the time. */
+const NO_LINE: PlayedLine = { workMs: [], loadedAfter: new Map() };
 /** Of an attempt that outlasts its forecast: this share of what it has run is taken to be left. */
 const OVERDUE_SHARE = 0.05;
 
@@ -110,15 +112,14 @@ export class DeviceQueue {
    */
   report(slots: number): QueueReport {
     const nowMs = this.#clock.monotonic();
-    return {
-      slots,
-      runningMs: [...this.#running].map((place) => place.leftMs(nowMs)),
-      waitingMs: this.play().workMs,
-    };
+    const runningMs: number[] = [];
+    for (const place of this.#running) runningMs.push(place.leftMs(nowMs));
+    return { slots, runningMs, waitingMs: this.play().workMs };
   }
 
   /** The line played forward: what each waits for, and which models are loaded after it. */
   play(): PlayedLine {
+    if (this.#waiting.length === 0) return NO_LINE;
     const nowMs = this.#clock.monotonic();
     const outlookOf = this.#outlooks();
     const line = inLine(this.#priced(outlookOf), nowMs, this.#turns);

@@ -86,19 +86,21 @@ export class OutputLengths {
   ): ExpectedOutput {
     const bound = boundTokens ?? Infinity;
     const sorted = this.#sorted;
+    let left = sorted.length;
     let surviving = 1;
     let atTokens = 0;
     let mean = 0;
     let median: number | null = null;
     let p80: number | null = null;
-    for (const [index, length] of sorted.entries()) {
-      const until = Math.min(length.tokens, bound);
+    for (const { tokens, cut } of sorted) {
+      const until = Math.min(tokens, bound);
       mean += surviving * (until - atTokens);
       atTokens = until;
-      if (length.tokens > bound) break;
-      if (!length.cut) surviving *= 1 - 1 / (sorted.length - index);
-      if (median === null && surviving <= 0.5) median = length.tokens;
-      if (surviving <= BEYOND_P80 + LEAST_SURVIVING) p80 ??= length.tokens;
+      if (tokens > bound) break;
+      if (!cut) surviving *= 1 - 1 / left;
+      left--;
+      if (median === null && surviving <= 0.5) median = tokens;
+      if (surviving <= BEYOND_P80 + LEAST_SURVIVING) p80 ??= tokens;
     }
     const tail = Math.min(priorTokens, bound - atTokens);
     p80 ??= atTokens +
@@ -127,19 +129,21 @@ export class OutputLengths {
     const soFar = Math.max(soFarTokens, 0);
     const bound = Math.max(boundTokens ?? Infinity, soFar);
     const sorted = this.#sorted;
+    let left = sorted.length;
     let surviving = 1;
     let survivedSoFar: number | null = null;
     let atTokens = soFar;
     let area = 0;
-    for (const [index, length] of sorted.entries()) {
-      if (length.tokens > soFar) {
+    for (const { tokens, cut } of sorted) {
+      if (tokens > soFar) {
         survivedSoFar ??= surviving;
-        const until = Math.min(length.tokens, bound);
+        const until = Math.min(tokens, bound);
         area += surviving * (until - atTokens);
         atTokens = until;
-        if (length.tokens > bound) break;
+        if (tokens > bound) break;
       }
-      if (!length.cut) surviving *= 1 - 1 / (sorted.length - index);
+      if (!cut) surviving *= 1 - 1 / left;
+      left--;
     }
     survivedSoFar ??= surviving;
     if (survivedSoFar < LEAST_SURVIVING) {

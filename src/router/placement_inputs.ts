@@ -114,16 +114,15 @@ function snapshotOf(engine: EngineInputs): EngineSnapshot {
 
 /** Of each engine, the offers of the asked model, and of those that a load of it would push out. */
 function offersThatMatter(
-  { demand, engines }: PlaceInput,
+  { asked, demand, engines }: PlaceInput,
 ): readonly (readonly Offer[])[] {
-  const asked = askedOffers(demand.model, engines);
-  const matter = engines.map(() => new Set<Offer>());
+  const matter = engines.map((): Offer[] => []);
   const names = new Set<string>();
   const roots = new Set<string>();
-  for (const { at, offer } of asked) {
+  for (const { at, offer } of asked ?? askedOffers(demand.model, engines)) {
     const engine = engines[at];
     if (engine === undefined) continue;
-    matter[at]?.add(engine.view.stated?.bring(offer) ?? offer);
+    matter[at]?.push(engine.view.stated?.bring(offer) ?? offer);
     const unseen = engine.unseenModel?.(offer.device) ?? null;
     if (unseen !== null) names.add(unseen);
     for (const { model } of offer.evicts ?? []) {
@@ -132,15 +131,17 @@ function offersThatMatter(
       if (root !== null) roots.add(root);
     }
   }
-  return engines.map((engine, at) => {
-    const all = matter[at] ?? new Set();
+  if (names.size === 0) return matter;
+  for (const [at, engine] of engines.entries()) {
     const index = indexOf(engine);
-    for (const name of names) {
-      for (const offer of index.named(name)) all.add(offer);
-    }
-    for (const root of roots) {
-      for (const offer of index.rooted(root)) all.add(offer);
-    }
-    return [...all];
-  });
+    for (const name of names) add(index.named(name), matter[at]);
+    for (const root of roots) add(index.rooted(root), matter[at]);
+  }
+  return matter;
+}
+
+function add(offers: readonly Offer[], to: Offer[] | undefined): void {
+  for (const offer of offers) {
+    if (to?.includes(offer) === false) to.push(offer);
+  }
 }

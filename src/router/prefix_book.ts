@@ -29,7 +29,7 @@ export class PrefixBook {
   /** By digest of a head, then by place; the one used last at the end. */
   readonly #heads = new Map<string, Map<string, Trace>>();
   /** Sequences that each place still holds, the latest at the end. */
-  readonly #sequences = new Map<string, readonly number[]>();
+  readonly #sequences = new Map<string, Set<number>>();
   #lastSequence = 0;
 
   /**
@@ -45,7 +45,9 @@ export class PrefixBook {
     for (let at = marks.length - 1; at >= 0; at--) {
       const mark = marks[at];
       if (mark === undefined) continue;
-      for (const [place, trace] of this.#heads.get(mark.digest) ?? []) {
+      const traces = this.#heads.get(mark.digest);
+      if (traces === undefined) continue;
+      for (const [place, trace] of traces) {
         if (found.has(place) || !this.#holds(place, trace, nowMs)) continue;
         const next = marks[at + 1]?.tokens ?? mark.tokens;
         const answer = mark.isAnswered
@@ -74,15 +76,7 @@ export class PrefixBook {
   ): void {
     const sequence = this.#sequenceOf(place, chain, nowMs) ??
       ++this.#lastSequence;
-    const others = (this.#sequences.get(place) ?? []).filter((one) =>
-      one !== sequence
-    );
-    this.#sequences.delete(place);
-    this.#sequences.set(
-      place,
-      [...others, sequence].slice(-Math.max(1, left.capacity)),
-    );
-    forgetOldest(this.#sequences, MOST_PLACES);
+    this.#hold(place, sequence, left.capacity);
     const { answerTokens, untilMs } = left;
     const last = chain.marks.length - 1;
     for (const [at, mark] of chain.marks.entries()) {
@@ -98,6 +92,20 @@ export class PrefixBook {
       answerTokens: chain.promptTokens + answerTokens,
       untilMs,
     });
+  }
+
+  /** Put a sequence behind all others of its place, which forgets the first beyond what it keeps. */
+  #hold(place: string, sequence: number, capacity: number): void {
+    const held = this.#sequences.get(place) ?? new Set();
+    held.delete(sequence);
+    held.add(sequence);
+    for (const oldest of held) {
+      if (held.size <= Math.max(1, capacity)) break;
+      held.delete(oldest);
+    }
+    this.#sequences.delete(place);
+    this.#sequences.set(place, held);
+    forgetOldest(this.#sequences, MOST_PLACES);
   }
 
   /** A named conversation whose head cannot be read may have all but its newest part there. */
@@ -129,7 +137,9 @@ export class PrefixBook {
       return named.sequence;
     }
     // A head that many prompts share begins no sequence: only an earlier whole prompt does.
-    for (const mark of chain.marks.toReversed()) {
+    for (let at = chain.marks.length - 1; at >= 0; at--) {
+      const mark = chain.marks[at];
+      if (mark === undefined) continue;
       const trace = this.#heads.get(mark.digest)?.get(place);
       if (trace === undefined || trace.answerTokens === 0) continue;
       if (this.#holds(place, trace, nowMs)) return trace.sequence;
@@ -139,7 +149,7 @@ export class PrefixBook {
 
   #holds(place: string, trace: Trace, nowMs: number): boolean {
     return trace.untilMs > nowMs &&
-      this.#sequences.get(place)?.includes(trace.sequence) === true;
+      this.#sequences.get(place)?.has(trace.sequence) === true;
   }
 
   #trace(digest: string, place: string, trace: Trace): void {
@@ -169,6 +179,7 @@ export function placeOf(engineKey: string, model: string): string {
 }
 
 function forgetOldest<Value>(map: Map<string, Value>, most: number): void {
+  if (map.size <= most) return;
   for (const oldest of map.keys()) {
     if (map.size <= most) return;
     map.delete(oldest);

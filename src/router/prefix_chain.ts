@@ -30,50 +30,88 @@ const LAST_MARKS = 120;
 /** A longer prompt is told apart by its beginning alone: hashing must not stop the node. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 const BLOCK_CHARACTERS = 1024;
-/** Of a digest in base64url: 128 bits and a little. */
-const DIGEST_CHARACTERS = 22;
+/** Of a digest in hexadecimal: 128 bits. */
+const DIGEST_CHARACTERS = 32;
+
+/** Callers whose digest of who they are is kept: it begins every chain of theirs. */
+const MOST_CALLERS = 256;
 
 /**
- * Digest what a prompt begins with. Equal heads of equal clients, models and
+ * Digests what prompts begin with. Equal heads of equal clients, models and
  * tools have equal digests, as long as the key is the same.
- *
- * @param request A chat or completion.
- * @param secret Secret of this process.
- * @returns The chain; without marks where the prompt has no text.
  */
-export function prefixChain(
-  request: InferenceRequest,
-  secret: Uint8Array,
-): PrefixChain {
-  const key = secret.toHex();
-  const { client, model, promptTokens, conversation } = request;
-  const who = JSON.stringify([client, model]);
-  const blocks = blocksOf(request);
-  let digest = digestOf(key, `${who} ${JSON.stringify(request.body.tools)}`);
-  let characters = 0;
-  const heads: { readonly digest: string; readonly characters: number }[] = [];
-  for (const { text } of blocks) {
-    characters += text.length;
-    if (characters > MOST_CHARACTERS) break;
-    digest = digestOf(key, `${digest} ${text}`);
-    heads.push({ digest, characters });
+export class PrefixChains {
+  readonly #key: string;
+  /** Digests of who asks for which model, without tools. */
+  readonly #callers = new Map<string, string>();
+
+  /** @param secret Secret of this process. */
+  constructor(secret: Uint8Array) {
+    this.#key = secret.toHex();
   }
-  const all = heads.map((head, at): PrefixMark => ({
-    digest: head.digest,
-    tokens: Math.floor(
-      promptTokens * head.characters / Math.max(1, characters),
-    ),
-    isAnswered: blocks[at + 1]?.isAnswer ?? false,
-  }));
-  return {
-    marks: all.length <= FIRST_MARKS + LAST_MARKS
-      ? all
-      : [...all.slice(0, FIRST_MARKS), ...all.slice(-LAST_MARKS)],
-    conversation: conversation === null
-      ? null
-      : digestOf(key, `${who} conversation ${conversation}`),
-    promptTokens,
-  };
+
+  /**
+   * Digest a prompt.
+   *
+   * @param request A chat or completion.
+   * @returns The chain; without marks where the prompt has no text.
+   */
+  chain(request: InferenceRequest): PrefixChain {
+    const { client, model, promptTokens, conversation } = request;
+    const who = JSON.stringify([client, model]);
+    const blocks = blocksOf(request);
+    let digest = this.#begin(who, request.body.tools);
+    let characters = 0;
+    const heads: { readonly digest: string; readonly characters: number }[] =
+      [];
+    for (const { text } of blocks) {
+      characters += text.length;
+      if (characters > MOST_CHARACTERS) break;
+      digest = this.#digest(`${digest} ${text}`);
+      heads.push({ digest, characters });
+    }
+    const all = heads.map((head, at): PrefixMark => ({
+      digest: head.digest,
+      tokens: Math.floor(
+        promptTokens * head.characters / Math.max(1, characters),
+      ),
+      isAnswered: blocks[at + 1]?.isAnswer ?? false,
+    }));
+    return {
+      marks: all.length <= FIRST_MARKS + LAST_MARKS
+        ? all
+        : [...all.slice(0, FIRST_MARKS), ...all.slice(-LAST_MARKS)],
+      conversation: conversation === null
+        ? null
+        : this.#digest(`${who} conversation ${conversation}`),
+      promptTokens,
+    };
+  }
+
+  #begin(who: string, tools: JsonValue | undefined): string {
+    if (tools !== undefined) {
+      return this.#digest(`${who} ${JSON.stringify(tools)}`);
+    }
+    let digest = this.#callers.get(who);
+    if (digest === undefined) {
+      if (this.#callers.size >= MOST_CALLERS) this.#callers.clear();
+      digest = this.#digest(`${who} no tools`);
+      this.#callers.set(who, digest);
+    }
+    return digest;
+  }
+
+  /**
+   * SHA-256 with the key in front. It is not HMAC, which takes five times as
+   * long here for every message of every prompt: what a key in front allows is
+   * to digest a longer text without it, and that takes the whole of a digest,
+   * which nobody gets. Hexadecimal, because the runtime writes that in a third
+   * of the time that any other form takes.
+   */
+  #digest(text: string): string {
+    return hash("sha256", `${this.#key} ${text}`, "hex")
+      .slice(0, DIGEST_CHARACTERS);
+  }
 }
 
 interface Block {
@@ -99,15 +137,4 @@ function blocksOf({ body }: InferenceRequest): readonly Block[] {
     });
   }
   return blocks;
-}
-
-/**
- * SHA-256 with the key in front. It is not HMAC, which takes five times as long
- * here for every message of every prompt: what a key in front allows is to
- * digest a longer text without it, and that takes the whole of a digest, which
- * nobody gets.
- */
-function digestOf(key: string, text: string): string {
-  return hash("sha256", `${key} ${text}`, "base64url")
-    .slice(0, DIGEST_CHARACTERS);
 }

@@ -99,8 +99,11 @@ export class RequestRun implements LoopEffects, SessionEvents {
       newDecisionId(context.clock.now(), context.entropy);
     this.#seed = Math.floor(context.entropy.float() * 2 ** 32);
     this.#arrivedAtMs = context.clock.monotonic();
+    const { bell, clock, metrics } = context;
     this.#moves = new RequestMoves({
-      ...context,
+      bell,
+      clock,
+      metrics,
       weigh: (current) => this.#weigh(current).placement,
     });
     this.#chain = chain;

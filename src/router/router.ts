@@ -43,7 +43,7 @@ import { parseModelName } from "./model_name.ts";
 import type { Policy } from "./preference.ts";
 import { decodes } from "./estimate.ts";
 import { PrefixBook } from "./prefix_book.ts";
-import type { PrefixChain, prefixChain } from "./prefix_chain.ts";
+import type { PrefixChains } from "./prefix_chain.ts";
 import { reportOn } from "./machine_standing.ts";
 import { QueuedEngine } from "./queued_engine.ts";
 import { RequestRun } from "./request_run.ts";
@@ -125,7 +125,7 @@ class EngineRouter implements OwnedRouter {
   readonly #local: LocalEngines;
   readonly #context: RunContext;
   readonly #prefixKey: Uint8Array;
-  #prefixChain: typeof prefixChain | null = null;
+  #prefixChains: PrefixChains | null = null;
   readonly #decisions = new DecisionLog();
   readonly #memory = new AttemptMemory();
   readonly #seen = new SeenDispatches();
@@ -207,7 +207,9 @@ class EngineRouter implements OwnedRouter {
     if (request.upkeep?.only === "unload") {
       return await this.#unloadFor(request, signal);
     }
-    const chain = await this.#chainOf(request);
+    const chain = decodes(request.capability)
+      ? (this.#prefixChains ?? await this.#loadChains()).chain(request)
+      : null;
     const run = new RequestRun(this.#context, request, chain);
     try {
       const plan = run.divide();
@@ -215,7 +217,7 @@ class EngineRouter implements OwnedRouter {
         ? await this.#routeWhole(run, request, signal)
         : await this.#routeParts(run, request, plan, signal);
     } catch (thrown) {
-      throw thrown instanceof Fault && this.#decisions.get(run.id) !== undefined
+      throw thrown instanceof Fault && this.#decisions.has(run.id)
         ? faultOfDecision(thrown, run.id)
         : thrown;
     }
@@ -259,11 +261,9 @@ class EngineRouter implements OwnedRouter {
   }
 
   /** Loaded with the first prompt: the digests' library costs an idle node 8 MB. */
-  async #chainOf(request: InferenceRequest): Promise<PrefixChain | null> {
-    if (!decodes(request.capability)) return null;
-    // An import that was made before still costs a turn through the loader.
-    this.#prefixChain ??= (await import("./prefix_chain.ts")).prefixChain;
-    return this.#prefixChain(request, this.#prefixKey);
+  async #loadChains(): Promise<PrefixChains> {
+    const { PrefixChains } = await import("./prefix_chain.ts");
+    return this.#prefixChains ??= new PrefixChains(this.#prefixKey);
   }
 
   async #routeParts(

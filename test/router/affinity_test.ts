@@ -6,7 +6,7 @@ import type {
   RoutedAnswer,
 } from "../../src/domain/mod.ts";
 import { placeOf, PrefixBook } from "../../src/router/prefix_book.ts";
-import { prefixChain } from "../../src/router/prefix_chain.ts";
+import { PrefixChains } from "../../src/router/prefix_chain.ts";
 import { chatRequest } from "../fakes/chat_request.ts";
 import { nodeIdOf } from "../fakes/scripted_engine.ts";
 import {
@@ -18,6 +18,7 @@ import {
 
 const NEVER = new AbortController().signal;
 const KEY = new Uint8Array(32).fill(7);
+const CHAINS = new PrefixChains(KEY);
 
 /** A conversation that grows by an answer and a question each turn. */
 function opening(system: string, question: string): JsonObject[] {
@@ -154,9 +155,9 @@ Deno.test("PrefixBook prices what is cached, of one client, as long as it lasts"
   const place = placeOf("n/e", "m");
   const left = { answerTokens: 100, capacity: 1, untilMs: 1000 };
   const look = (request: InferenceRequest, nowMs = 10) =>
-    book.look(prefixChain(request, KEY), nowMs).get(place) ?? 0;
+    book.look(CHAINS.chain(request), nowMs).get(place) ?? 0;
   assert.equal(look(first), 0);
-  book.keep(place, prefixChain(first, KEY), left, 0);
+  book.keep(place, CHAINS.chain(first), left, 0);
   assert.equal(look(first), first.promptTokens);
   const cached = look(grown);
   assert(cached > first.promptTokens, "the answer is cached as well");
@@ -165,7 +166,7 @@ Deno.test("PrefixBook prices what is cached, of one client, as long as it lasts"
   assert.equal(look({ ...grown, client: "another" }), 0);
   assert.equal(look({ ...grown, model: "other" }), 0);
   const unlike = turnOf(opening("t".repeat(3000), "q"));
-  book.keep(place, prefixChain(unlike, KEY), left, 0);
+  book.keep(place, CHAINS.chain(unlike), left, 0);
   assert.equal(look(grown), 0, "one slot, taken by another prompt");
   assert.equal(look(unlike), unlike.promptTokens);
 });
@@ -180,16 +181,16 @@ Deno.test("PrefixBook knows a named conversation whose prompt it cannot read", (
   });
   const place = placeOf("n/e", "m");
   const left = { answerTokens: 10, capacity: 4, untilMs: 1000 };
-  book.keep(place, prefixChain(request, KEY), left, 0);
-  assert.equal(book.look(prefixChain(request, KEY), 1).get(place), 500);
+  book.keep(place, CHAINS.chain(request), left, 0);
+  assert.equal(book.look(CHAINS.chain(request), 1).get(place), 500);
   const other = { ...request, conversation: "session-12" };
-  assert.equal(book.look(prefixChain(other, KEY), 1).get(place), undefined);
+  assert.equal(book.look(CHAINS.chain(other), 1).get(place), undefined);
 });
 
-Deno.test("prefixChain needs the process's key, and tells tools and order apart", () => {
+Deno.test("PrefixChains needs the process's key, and tells tools and order apart", () => {
   const messages = opening("a", "b");
   const last = (request: InferenceRequest, key = KEY) =>
-    prefixChain(request, key).marks.at(-1)?.digest;
+    new PrefixChains(key).chain(request).marks.at(-1)?.digest;
   const request = turnOf(messages);
   assert.equal(last(request), last(turnOf(messages)));
   assert.notEqual(last(request), last(request, new Uint8Array(32)));
