@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-import { Fault, type InferenceRequest } from "../domain/mod.ts";
-import type { SessionAnswer } from "./session_answer.ts";
-=======
 import { Fault, type InferenceRequest, sourceOf } from "../domain/mod.ts";
-import type { SessionAnswer } from "./answer_session.ts";
->>>>>>> c724cb0 (wip)
+import type { SessionAnswer } from "./session_answer.ts";
 import { isCompletePart, joinParts, type PartAnswer } from "./split_answer.ts";
 import { partOf } from "./split_inputs.ts";
 import type { PlannedPart, SplitPlan } from "./split_plan.ts";
