@@ -70,8 +70,11 @@ export async function openDataFolder(
   } catch (error) {
     if (error instanceof FileError) {
       const said = await explainDenial(files, error, userId ?? null);
+      const remedy = error.problem === "full"
+        ? "make room there, or set COVEY_DATA_DIR to another disk"
+        : "set COVEY_DATA_DIR to a folder that this user can write";
       throw new StartError(
-        `${said}; set COVEY_DATA_DIR to a folder that this user can write`,
+        `${said}; ${remedy}`,
         { cause: error, denied: error.problem === "denied" },
       );
     }

@@ -301,10 +301,15 @@ async function readConfig(
     // No file is the usual case; one that is there and unreadable is not.
     if (error.problem !== "missing") {
       const said = await explainDenial(files, error, Deno.uid());
+      const remedy = error.problem === "no_folder"
+        ? "set COVEY_DATA_DIR to a folder"
+        : error.problem === "folder"
+        ? "put a file there, or set COVEY_DATA_DIR to another folder"
+        : "let this user read it, or set COVEY_DATA_DIR";
       return {
         kind: "bad",
         variable: "covey.jsonc",
-        line: `${said}; let this user read it, or set COVEY_DATA_DIR`,
+        line: `${said}; ${remedy}`,
         denied: error.problem === "denied",
       };
     }

@@ -160,7 +160,9 @@ export function createAccess(
       const key = await named?.find(presented) ?? null;
       if (key !== null) client = `key-${key.tag}`;
       if (client === undefined) {
-        return refuseCaller("The API key is not one of this node's");
+        return refuseCaller(
+          "The API key is not one of this node's; `covey key list` there names those it has",
+        );
       }
       const scopes = local || key?.admin === true ? EVERYTHING : USE;
       return { kind: "known", scopes, client };
@@ -175,7 +177,7 @@ export function createAccess(
     }
     return refuseCaller(
       hasKeys
-        ? "This node asks for an API key; send it as authorization: Bearer <key>"
+        ? "This node asks for an API key; send it as authorization: Bearer <key>, or as x-api-key"
         : "This node asks for an API key and has none yet; make one there with `covey key add NAME`, or set COVEY_API_KEYS or COVEY_ALLOW_ANONYMOUS",
     );
   }

@@ -15,7 +15,7 @@ export function checkContentType(request: Request): void {
   if (type === "application/json") return;
   throw new Fault(
     "unsupported_media_type",
-    "This route takes a body of content-type application/json alone",
+    "This route takes a body of content-type application/json alone; send that header, which no strange web page can",
     { param: "content-type" },
   );
 }

@@ -5,6 +5,7 @@ import { allowOrigin, preflightResponse } from "./cors.ts";
 import { type Dialect, faultResponse } from "./errors.ts";
 import { createRateLimiter } from "./rate_limit.ts";
 import { cutSourcePrefix } from "./request_source.ts";
+import { routeHint } from "./route_hint.ts";
 import { matchRoute, type RouteMatch } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createRoutes, dialectOf } from "./routes.ts";
@@ -152,7 +153,9 @@ export function createApi(options: ApiOptions): Api {
       case "unknown":
         throw new Fault(
           "route_not_found",
-          `There is no route ${request.method} ${path.slice(0, 200)}`,
+          `There is no route ${request.method} ${path.slice(0, 200)}${
+            routeHint(path.slice(0, 200), routes.map(({ pattern }) => pattern))
+          }`,
         );
       case "wrong_method":
         return faultResponse(
@@ -170,7 +173,11 @@ export function createApi(options: ApiOptions): Api {
         if (scope !== "open" && caller?.scopes.has(scope) !== true) {
           throw new Fault(
             "forbidden",
-            `This caller lacks the scope "${scope}"`,
+            `This caller lacks the scope "${scope}"${
+              scope === "admin"
+                ? "; use a key that was made with `covey key add NAME --admin`"
+                : ""
+            }`,
           );
         }
         return await match.target.handle({

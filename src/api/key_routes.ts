@@ -53,7 +53,9 @@ export function createKeyRoutes(
     admin("DELETE", "/covey/keys/{name}", async ({ params, request }) => {
       checkContentType(request);
       const { name = "" } = params;
-      if (await keys.revoke(name)) return jsonResponse({ revoked: name });
+      if (await refused(() => keys.revoke(name))) {
+        return jsonResponse({ revoked: name });
+      }
       throw new Fault("not_found", `There is no key "${name.slice(0, 80)}"`);
     }),
   ];
@@ -77,6 +79,14 @@ async function refused<Result>(act: () => Promise<Result>): Promise<Result> {
         param: "name",
         cause: error,
       });
+    }
+    // Whoever asks learns what to do, and no path.
+    if (error instanceof Error && error.name === "FileError") {
+      throw new Fault(
+        "storage_failed",
+        "Failed to keep the keys: the data folder can not be written; make room on its disk, or let this node's user write there",
+        { cause: error },
+      );
     }
     throw error;
   }

@@ -151,7 +151,7 @@ function notHere(model: string): Fault {
     "model_not_found",
     `No model is called "${
       model.slice(0, 200)
-    }"; GET /v1/models lists those there are`,
+    }"; GET /v1/models and /api/tags list those there are`,
     { param: "model" },
   );
 }

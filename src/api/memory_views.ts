@@ -4,6 +4,15 @@ import {
   type PlacedOffer,
 } from "../domain/mod.ts";
 
+/** A program that starts with each request is in nobody's memory, ready as it is. */
+function isHeldByNobody(
+  { capabilities, memory, residency, sizeBytes, state }: PlacedOffer["offer"],
+): boolean {
+  return state.kind === "warm" && memory === undefined &&
+    residency === undefined && sizeBytes === null &&
+    capabilities.every((one) => one === "speech" || one === "transcription");
+}
+
 /**
  * Write a model that is in some engine's memory, on its way there, or failed to
  * get there.
@@ -15,7 +24,7 @@ export function memoryRow(
   { engine, node, nodeName, offer }: PlacedOffer,
 ): JsonObject | null {
   const { contextLength, memory, model, residency, sizeBytes, state } = offer;
-  if (state.kind === "cold") return null;
+  if (state.kind === "cold" || isHeldByNobody(offer)) return null;
   return {
     node,
     nodeName,

@@ -26,7 +26,8 @@ export const modelsCommand: Command = {
       return convertModel(rest, context);
     }
     return askNode({
-      usage: "models [--json]",
+      usage:
+        "models [verify [MODEL] | convert MODEL --to q8_0 [--as NAME]] [--json]",
       args,
       path: () => ({ path: "/v1/models" }),
       async show(body) {
@@ -40,6 +41,13 @@ export const modelsCommand: Command = {
   },
 };
 
+/** Sound is no text: what listens or speaks has no context that one could count. */
+function hasContext(capabilities: readonly string[]): boolean {
+  return !capabilities.every((one) =>
+    one === "speech" || one === "transcription"
+  );
+}
+
 /**
  * Write models for a terminal.
  *
@@ -50,7 +58,7 @@ export function formatModels({ data }: ModelsReply): string {
     [
       model.id,
       model.capabilities.join(" "),
-      String(model.context_length),
+      hasContext(model.capabilities) ? String(model.context_length) : "–",
       String(model.nodes.length),
       model.warm ? "warm" : "cold",
     ].map(escapeUnprintable)

@@ -173,7 +173,12 @@ function textOf(node: Node): string | undefined {
 }
 
 function unknownKey(key: string): string {
-  const near = nearestName(key, [...FILE_KEYS.keys(), ...OWN_KEYS]);
+  // Whoever writes a variable's name there means its key.
+  const own = [...FILE_KEYS].find(([, { setting }]) =>
+    setting.variable === key
+  );
+  const near = own?.[0] ??
+    nearestName(key, [...FILE_KEYS.keys(), ...OWN_KEYS]);
   const hint = near === undefined ? "" : `; did you mean "${near}"?`;
   return `${
     quote(key)
@@ -207,6 +212,9 @@ function placeOf(source: string, offset: number): string {
 
 /** `CommaExpected` as "a comma is expected". */
 function wordsOf(code: string): string {
+  if (code === "InvalidSymbol") {
+    return "no JSON begins like this; keys and texts stand in double quotes";
+  }
   const words = code.replaceAll(/([A-Z])/g, " $1").trim().toLowerCase();
   const noun = /^(.*) expected$/.exec(words)?.[1];
   if (noun === undefined) return words;

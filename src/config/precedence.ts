@@ -72,7 +72,7 @@ export async function readSecretFiles(
     try {
       text = (await context.readFile(path)).trim();
     } catch (error) {
-      const reason = error instanceof FileError ? ` (${error.problem})` : "";
+      const reason = error instanceof FileError ? ` (${error.reason})` : "";
       return bad(
         variable,
         `${given.place}: ${

@@ -205,6 +205,8 @@ function problemOf(error: unknown): FileProblem {
     error instanceof Deno.errors.NotCapable
   ) return "denied";
   if (error instanceof Deno.errors.AlreadyExists) return "exists";
+  if (error instanceof Deno.errors.NotADirectory) return "no_folder";
+  if (error instanceof Deno.errors.IsADirectory) return "folder";
   const code = error instanceof Error && "code" in error ? error.code : "";
   if (code === "ENOSPC" || code === "EDQUOT") return "full";
   if (code === "EROFS") return "read_only";

@@ -53,6 +53,10 @@ export type FileProblem =
   | "full"
   | "read_only"
   | "exists"
+  /** Something is a file, or no folder at least, that a folder is needed for. */
+  | "no_folder"
+  /** A folder stands where a file is needed. */
+  | "folder"
   | "other";
 
 /** A file operation that failed. The message names the action and the path. */
@@ -63,6 +67,8 @@ export class FileError extends Error {
   readonly problem: FileProblem;
   /** The file or folder. */
   readonly path: string;
+  /** What went wrong, in words. */
+  readonly reason: string;
 
   /**
    * Make an error.
@@ -81,6 +87,7 @@ export class FileError extends Error {
     super(`Failed to ${action} "${path}": ${REASON[problem]}`, { cause });
     this.problem = problem;
     this.path = path;
+    this.reason = REASON[problem];
   }
 }
 
@@ -90,6 +97,8 @@ const REASON: Readonly<Record<FileProblem, string>> = {
   full: "no space left on the device",
   read_only: "the file system is read-only",
   exists: "it exists already",
+  no_folder: "a part of the path is no folder",
+  folder: "it is a folder",
   other: "the operation failed",
 };
 

@@ -25,7 +25,7 @@ export function noCandidateFault(
   if (candidates.length === 0) {
     return new Fault(
       "model_not_found",
-      `The model "${asked}" does not exist here; /v1/models lists those that do`,
+      `The model "${asked}" does not exist here; /v1/models and /api/tags list those that do`,
       { param: "model" },
     );
   }

@@ -64,7 +64,7 @@ export async function unloadModel(
   if (found.length === 0) {
     throw new Fault(
       "model_not_found",
-      `The model "${name.asked}" does not exist here; /v1/models lists those that do`,
+      `The model "${name.asked}" does not exist here; /v1/models and /api/tags list those that do`,
       { param: "model" },
     );
   }

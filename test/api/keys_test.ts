@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { EVERY_NETWORK, parseNetwork, Secret } from "../../src/domain/mod.ts";
 import type { AccessRules } from "../../src/api/mod.ts";
-import { createSeededEntropy, MemoryFiles } from "../../src/platform/mod.ts";
+import {
+  createSeededEntropy,
+  FileError,
+  MemoryFiles,
+} from "../../src/platform/mod.ts";
 import { loadClientKeys } from "../../src/store/client_keys.ts";
 import {
   apiUnderTest,
@@ -19,8 +23,9 @@ async function withKeys(
   access: Partial<AccessRules> = {},
   rateLimit: { readonly requestsPerMinute: number } | null = null,
 ) {
+  const files = new MemoryFiles({ "/data/x": "" });
   const clientKeys = await loadClientKeys({
-    files: new MemoryFiles({ "/data/x": "" }),
+    files,
     entropy: createSeededEntropy(3),
     nowMs: () => 5,
     dataDir: "/data",
@@ -32,8 +37,22 @@ async function withKeys(
   });
   made.router.answer = () => ({ body: CHAT_ANSWER });
   const as = (key: string) => ({ authorization: `Bearer ${key}` });
-  return { ...made, clientKeys, as };
+  return { ...made, clientKeys, as, files };
 }
+
+Deno.test("a key that can not be kept is refused with what to do, and without a path", async () => {
+  const { api, files } = await withKeys();
+  files.writeAtomic = (path) =>
+    Promise.reject(new FileError("full", path, "write", undefined));
+  const refused = await api.handle(
+    post("/covey/keys", { name: "lap" }),
+    LOOPBACK,
+  );
+  assert.equal(refused.status, 507);
+  const { message } = await errorOf(refused);
+  assert.match(message, /make room/);
+  assert.doesNotMatch(message, /\/data/);
+});
 
 Deno.test("a key made over the API works at once, can not make keys itself, and is worthless once revoked", async () => {
   const { api, as } = await withKeys();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fitRows, forecastRows } from "../../src/api/fit_view.ts";
+import { memoryRow } from "../../src/api/memory_views.ts";
 import type {
   MemberView,
   ModelForecast,
@@ -41,6 +42,25 @@ function member(id: typeof SELF, freeGb: number, totalGb: number): MemberView {
     },
   };
 }
+
+Deno.test("memoryRow leaves out programs that start with each request: they are in nobody's memory", () => {
+  const warm = { kind: "warm", loadTimeMs: null } as const;
+  const program = placed({
+    capabilities: ["speech"],
+    sizeBytes: null,
+    state: warm,
+  });
+  assert.equal(memoryRow(program), null);
+  // A server's model may well be: its server says so, or computes text.
+  const chat = placed({ capabilities: ["chat"], sizeBytes: null, state: warm });
+  assert.equal(memoryRow(chat)?.state, "warm");
+  const loading = placed({
+    capabilities: ["transcription"],
+    sizeBytes: null,
+    state: { kind: "loading", remainingMs: 5 },
+  });
+  assert.equal(memoryRow(loading)?.state, "loading");
+});
 
 Deno.test("fitRows judges by what engines say, and members without the model by what it takes elsewhere", () => {
   const verdicts = (

@@ -158,6 +158,16 @@ Deno.test("models prints models", async () => {
     "qwen/3-8b         chat completion    32768      2  warm",
     "covey-tiny-embed  embedding            512      1  cold",
   ]);
+  // What speaks has no context: a number would be no fact.
+  const voice = {
+    id: "espeak-ng",
+    capabilities: ["speech"],
+    context_length: 16_777_216,
+    nodes: [SELF],
+    warm: true,
+  };
+  const spoken = { "/v1/models": answered({ data: [voice] }) };
+  assert.match((await run(["models"], spoken)).out, /speech +– +1/);
   const none = { "/v1/models": answered({ data: [] }) };
   assert.match((await run(["models"], none)).out, /put a GGUF file/);
 });

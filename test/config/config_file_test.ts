@@ -81,6 +81,17 @@ Deno.test("readConfigFile names the nearest key when one is misspelt", async () 
   ]);
 });
 
+Deno.test("readConfigFile knows a variable's name for its key, and says what is no JSON", async () => {
+  const named = await readConfigFile('{"COVEY_MAX_QUEUE": 5}');
+  assert(named.kind === "read");
+  assert.deepEqual(named.notices, [
+    '"COVEY_MAX_QUEUE" in covey.jsonc is no setting and has no effect; did you mean "maxQueue"?',
+  ]);
+  const bare = await readConfigFile("{ port: 1 }");
+  assert(bare.kind === "bad");
+  assert.match(bare.line, /line 1, column 3: .*double quotes/);
+});
+
 Deno.test("readConfigFile reads sets of equal models, with fallbacks or without", async () => {
   const reading = await readConfigFile(
     '{"models": {"big": ["a", "b:*"], "claude-*": [["a"], ["c", "d"]]}}',

@@ -432,7 +432,7 @@ Deno.test("parseNodeConfig reads secrets from files", async () => {
 
   for (
     const [path, reason] of [
-      ["/run/missing", /can not be read \(missing\)/],
+      ["/run/missing", /can not be read \(there is no such file/],
       ["/run/empty", /is empty/],
       ["/run/weak", /the value is not accepted/],
     ] as const

@@ -70,6 +70,29 @@ Deno.test("DLD-06 serve names the folder when the data folder can not be made", 
   assert.match(last, /COVEY_DATA_DIR/);
 });
 
+Deno.test("serve says so when its data folder is a file, or covey.jsonc a folder", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "covey-e2e-kinds-" });
+  try {
+    const file = join(folder, "file");
+    await Deno.writeTextFile(file, "");
+    const asFolder = await failToStart({ COVEY_DATA_DIR: file });
+    assert.equal(asFolder.code, 1);
+    assert.match(
+      asFolder.lines.join("\n"),
+      /a part of the path is no folder; set COVEY_DATA_DIR to a folder$/,
+    );
+    await Deno.mkdir(join(folder, "covey.jsonc"));
+    const asFile = await failToStart({ COVEY_DATA_DIR: folder });
+    assert.equal(asFile.code, 1);
+    assert.match(
+      asFile.lines.join("\n"),
+      /covey\.jsonc": it is a folder; put a file there, or set COVEY_DATA_DIR/,
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 Deno.test({
   name:
     "DLD-06 serve ends with a code of its own, naming the folder that keeps it out, when its data folder is denied",

@@ -198,3 +198,30 @@ contract(
     assert.equal(await files.readText(`${folder}/two`), "1");
   },
 );
+
+Deno.test("createDenoFiles tells a folder where a file is needed, and the other way round", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "covey-files-" });
+  try {
+    const files = createDenoFiles(() => "t");
+    await files.writeAtomic(`${folder}/file`, "x", 0o600);
+    const failing: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
+      [() => files.readText(folder), /: it is a folder$/],
+      [
+        () => files.readText(`${folder}/file/inner`),
+        /: a part of the path is no folder$/,
+      ],
+      [
+        () => files.list(`${folder}/file`),
+        /: a part of the path is no folder$/,
+      ],
+    ];
+    for (const [act, message] of failing) {
+      await assert.rejects(
+        act,
+        (error) => error instanceof FileError && message.test(error.message),
+      );
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

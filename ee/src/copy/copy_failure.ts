@@ -8,6 +8,8 @@ const REMEDY: Readonly<Record<FileProblem, string>> = {
   read_only:
     "The models folder of that node lies on a read-only file system: set its COVEY_MODELS_DIR to another folder",
   exists: "A file of that name exists already on that node",
+  no_folder: "a part of the path is no folder",
+  folder: "a folder stands where a file is needed",
   other: "The disk of the models folder failed",
 };
 

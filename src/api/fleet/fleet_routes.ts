@@ -120,6 +120,6 @@ function findWorker({ workers }: FleetView, wanted: string): WorkerView {
       ? `${named.length} workers are called "${wanted}"; give an id of GET /fleet/workers`
       : `No worker is called "${
         wanted.slice(0, 100)
-      }"; GET /fleet/workers lists them`,
+      }"; \`covey members\` and GET /fleet/workers list them`,
   );
 }

@@ -89,7 +89,7 @@ export function findModel(
     "model_not_found",
     `No model is called "${
       id.slice(0, 200)
-    }"; GET /v1/models lists those there are`,
+    }"; GET /v1/models and /api/tags list those there are`,
     { param: "model" },
   );
 }

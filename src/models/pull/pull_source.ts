@@ -29,16 +29,16 @@ const LONGEST_SOURCE = 2_048;
  */
 export function parsePullSource(request: PullRequest): PullSource {
   const text = request.source.trim();
-  if (text.length > LONGEST_SOURCE) throw wrong("It is too long");
+  if (text.length > LONGEST_SOURCE) throw wrong("it is too long");
   const bare = text.replace(HUB_HOST, "").replace(/^hf:\/\//i, "");
   const [, owner, name, at, choice] = REPO.exec(bare) ?? [];
   if (owner !== undefined && name !== undefined) {
     const revision = at ?? request.revision ?? "main";
     if (!isSafeName(owner) || !isSafeName(name)) {
-      throw wrong("Its name can be no folder here");
+      throw wrong("its name can be no folder here");
     }
     if (!REVISION.test(revision) || revision.includes("..")) {
-      throw wrong("Its revision can be none");
+      throw wrong("its revision can be none");
     }
     const repo = `${owner}/${name}`;
     return { kind: "hub", repo, revision, choice: choice ?? null };
@@ -64,16 +64,16 @@ export function showPullSource(source: PullSource): string {
 function parseUrl(text: string): PullSource {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw wrong("Give org/repo, org/repo:quantisation, or the URL of a file");
+    throw wrong("give org/repo, org/repo:quantisation, or the URL of a file");
   }
   if (url.username !== "" || url.password !== "") {
-    throw wrong("A URL may hold no password");
+    throw wrong("a URL may hold no password");
   }
   url.hash = "";
   const last = url.pathname.slice(url.pathname.lastIndexOf("/") + 1);
   const fileName = decode(last);
   if (!fileName.endsWith(".gguf") || !isSafeName(fileName)) {
-    throw wrong("The URL must end in the name of a .gguf file");
+    throw wrong("the URL must end in the name of a .gguf file");
   }
   return { kind: "url", url, fileName };
 }
@@ -82,7 +82,7 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch (error) {
-    if (error instanceof URIError) throw wrong("The URL is badly encoded");
+    if (error instanceof URIError) throw wrong("the URL is badly encoded");
     throw error;
   }
 }

@@ -16,7 +16,7 @@ export class SourceUnreachable extends Fault {
   constructor(cause: unknown) {
     super(
       "hub_failed",
-      "The source can not be reached, or gives up again and again; the log says why",
+      "The source can not be reached, or gives up again and again; see whether this machine gets there (HF_ENDPOINT names another hub, HTTPS_PROXY a proxy); the log says why",
       { cause },
     );
   }

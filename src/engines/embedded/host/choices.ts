@@ -7,8 +7,12 @@ import { type Sampling, SEEDS } from "./sampling.ts";
 /** Answers that one request may ask for. */
 export const MOST_CHOICES = 16;
 
+const COUNT =
+  `this engine gives from 1 to ${MOST_CHOICES} answers to one request`;
+
 const fields = z.object({
-  n: z.int().min(1).max(MOST_CHOICES).nullish(),
+  n: z.int({ error: COUNT }).min(1, { error: COUNT })
+    .max(MOST_CHOICES, { error: COUNT }).nullish(),
   best_of: z.int().nullish(),
 });
 
