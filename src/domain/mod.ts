@@ -205,4 +205,5 @@ export {
   type Source,
   SOURCE_FORMS,
 } from "./source.ts";
+export { SourcedAnswer } from "./sourced_answer.ts";
 export { nearestName } from "./spelling.ts";

@@ -4,6 +4,8 @@ import {
   type EngineAnswer,
   Fault,
   type JsonObject,
+  type PieceSource,
+  SourcedAnswer,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
 import type { BodyReader } from "./body_reader.ts";
@@ -82,17 +84,18 @@ export async function dispatchHttp(
         },
       either.signal,
     );
-    return {
-      status: response.status,
-      contentType: response.headers.get("content-type") ?? "application/json",
-      retryAfter: response.headers.get("retry-after"),
-      body: passThrough(
-        response.body,
-        (error) => reasonOf(error, target, signal),
-        () => target.died.aborted,
-        end,
-      ),
-    };
+    return new SourcedAnswer(
+      {
+        status: response.status,
+        contentType: response.headers.get("content-type") ?? "application/json",
+        retryAfter: response.headers.get("retry-after"),
+      },
+      new PassedBody(response.body, {
+        reasonFor: (error) => reasonOf(error, target, signal),
+        isDead: () => target.died.aborted,
+        onEnd: end,
+      }),
+    );
   } catch (error) {
     end();
     throw reasonOf(error, target, signal);
@@ -140,32 +143,51 @@ function reasonOf(
   });
 }
 
-function passThrough(
-  source: BodyReader,
-  reasonFor: (error: unknown) => unknown,
-  isDead: () => boolean,
-  onEnd: () => void,
-): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const piece = await source.read();
-        if (piece !== undefined) {
-          controller.enqueue(piece);
-          if (source.isOver !== true) return;
-        }
-        onEnd();
-        // The end of a dead server's connection is not the end of its answer.
-        if (isDead()) controller.error(reasonFor(undefined));
-        else controller.close();
-      } catch (error) {
-        onEnd();
-        controller.error(reasonFor(error));
-      }
-    },
-    async cancel(reason) {
-      onEnd();
-      await source.cancel(reason);
-    },
-  }, { highWaterMark: 0 });
+/** What a body on its way asks and tells. */
+interface Passage {
+  reasonFor(error: unknown): unknown;
+  isDead(): boolean;
+  onEnd(): void;
+}
+
+/** A server's bytes as they come. The end of a dead server's connection is not the end of its answer. */
+class PassedBody implements PieceSource {
+  readonly #body: BodyReader;
+  readonly #passage: Passage;
+  #isOver = false;
+
+  constructor(body: BodyReader, passage: Passage) {
+    this.#body = body;
+    this.#passage = passage;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    if (this.#isOver) return undefined;
+    const { isDead, reasonFor } = this.#passage;
+    try {
+      const piece = await this.#body.read();
+      if (piece === undefined) this.#end();
+      // Of a dead server's the next read tells.
+      else if (this.#body.isOver === true && !isDead()) this.#end();
+      if (piece !== undefined || !isDead()) return piece;
+    } catch (error) {
+      this.#end();
+      throw reasonFor(error);
+    }
+    throw reasonFor(undefined);
+  }
+
+  async cancel(reason: unknown): Promise<void> {
+    this.#end();
+    await this.#body.cancel(reason);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#passage.onEnd();
+  }
 }

@@ -17,7 +17,11 @@ import { LengthBook } from "./length_book.ts";
 import { decodeLength } from "./length_shape.ts";
 import { learnFrom, ratesAt } from "./machine_speed.ts";
 import { ModelRates } from "./model_rates.ts";
-import { RunningSamples } from "./running_samples.ts";
+import {
+  type RunningAnswer,
+  type RunningSample,
+  RunningSamples,
+} from "./running_samples.ts";
 
 /** What one engine's experience rests on. */
 export interface EngineExperienceOptions {
@@ -26,7 +30,7 @@ export interface EngineExperienceOptions {
   readonly speed: SpeedPrior | null;
 }
 
-/** Looks at an answer while it is written. */
+/** An answer that is looked at while it is written. */
 export interface AnswerSampling extends Disposable {
   /** Whether anything was seen. */
   readonly sampled: boolean;
@@ -109,12 +113,8 @@ export class EngineExperience implements Disposable {
   ): AnswerSampling {
     // Chunks of several answers come as fast as all of them together.
     if (choicesOf(attempt.request) > 1) return UNSAMPLED;
-    let sampled = false;
-    const sampling = this.#samples.add({
-      meter,
-      concurrencyMs: () => held.concurrencyMs,
+    const sampled = new SampledAnswer(held, meter, {
       seen: ({ perEventMs, concurrency }) => {
-        sampled = true;
         const factor = this.#options.speed?.factor() ?? 1;
         const rates = this.#ratesOf(offer.model);
         rates.observeRunning(
@@ -127,13 +127,10 @@ export class EngineExperience implements Disposable {
           this.#options.clock.monotonic(),
         );
       },
+      over: () => this.#samples.remove(sampled),
     });
-    return {
-      get sampled() {
-        return sampled;
-      },
-      [Symbol.dispose]: () => sampling[Symbol.dispose](),
-    };
+    this.#samples.add(sampled);
+    return sampled;
   }
 
   /**
@@ -213,6 +210,44 @@ export class EngineExperience implements Disposable {
       this.#rates.set(model, rates);
     }
     return rates;
+  }
+}
+
+/** A running answer, and whether it has shown anything. */
+class SampledAnswer implements RunningAnswer, AnswerSampling {
+  readonly meter: AnswerMeter;
+  readonly #held: HeldAttempt;
+  readonly #owner: {
+    seen(sample: RunningSample): void;
+    over(): void;
+  };
+  #sampled = false;
+
+  constructor(
+    held: HeldAttempt,
+    meter: AnswerMeter,
+    owner: { seen(sample: RunningSample): void; over(): void },
+  ) {
+    this.#held = held;
+    this.meter = meter;
+    this.#owner = owner;
+  }
+
+  get sampled(): boolean {
+    return this.#sampled;
+  }
+
+  concurrencyMs(): number {
+    return this.#held.concurrencyMs;
+  }
+
+  seen(sample: RunningSample): void {
+    this.#sampled = true;
+    this.#owner.seen(sample);
+  }
+
+  [Symbol.dispose](): void {
+    this.#owner.over();
   }
 }
 

@@ -8,9 +8,9 @@ import {
   type Machine,
   type NodeId,
   type Offer,
+  SourcedAnswer,
   type SpeedPrior,
   type StartResult,
-  streamOf,
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { AnswerMeter } from "./answer_meter.ts";
@@ -306,25 +306,8 @@ export class QueuedEngine implements Engine, Disposable {
         }
       },
     });
-    return answerOf(answer, source);
+    return new SourcedAnswer(answer, source);
   }
-}
-
-/** A stream of it is made where somebody reads one. */
-function answerOf(
-  { contentType, retryAfter, status }: EngineAnswer,
-  source: MeteredBody,
-): EngineAnswer {
-  let body: ReadableStream<Uint8Array> | undefined;
-  return {
-    status,
-    contentType,
-    retryAfter,
-    source,
-    get body() {
-      return body ??= streamOf(source);
-    },
-  };
 }
 
 const WARM = { kind: "warm", loadTimeMs: null } as const;

@@ -53,20 +53,16 @@ export class RunningSamples implements Disposable {
     this.#clock = clock;
   }
 
-  /**
-   * Look at an answer from now on.
-   *
-   * @returns Disposing it ends that.
-   */
-  add(answer: RunningAnswer): Disposable {
+  /** Look at an answer from now on, until it is removed. */
+  add(answer: RunningAnswer): void {
     this.#answers.set(answer, null);
     this.#timer ??= this.#clock.every(SAMPLE_EVERY_MS, () => this.#look());
-    return {
-      [Symbol.dispose]: () => {
-        this.#answers.delete(answer);
-        if (this.#answers.size === 0) this[Symbol.dispose]();
-      },
-    };
+  }
+
+  /** Look at it no longer. */
+  remove(answer: RunningAnswer): void {
+    this.#answers.delete(answer);
+    if (this.#answers.size === 0) this[Symbol.dispose]();
   }
 
   [Symbol.dispose](): void {
