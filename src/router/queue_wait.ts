@@ -48,6 +48,11 @@ export class QueuePlay implements QueueWait {
     const { started } = room;
     const reported = queue.waitingMs.length - started;
     const ahead = reported + unseenMs.length;
+    if (ahead === 0 && room.running < slots) {
+      this.waitMs = 0;
+      this.concurrency = room.running + 1;
+      return;
+    }
     let waitMs = 0;
     for (let at = 0; at <= ahead; at++) {
       // More may run than there are slots when the slots were just reduced.
