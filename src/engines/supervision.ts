@@ -83,6 +83,8 @@ export type SupervisorStatus =
     /** Time until it is stopped if nobody uses it; null for never, and while it is in use. */
     readonly expiresInMs: number | null;
     readonly pid: number | null;
+    /** Which of this supervisor's starts it came from, counting from 1. */
+    readonly start: number;
   }
   | { readonly state: "stopping" }
   | {

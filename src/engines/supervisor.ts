@@ -47,6 +47,7 @@ type FailureCode = "engine_failed" | "insufficient_memory";
 /** One start and all that comes of it. */
 interface Job<Channel> {
   readonly startedMs: number;
+  readonly start: number;
   /** Tokens of context it was asked to have; 0 for the usual. */
   readonly contextLength: number;
   /** Settles when the process is ready, or will never be. */
@@ -76,6 +77,7 @@ export class Supervisor<Channel extends AsyncDisposable>
   readonly #options: SupervisorOptions<Channel>;
   #state: State<Channel> = { state: "stopped" };
   #failures = 0;
+  #starts = 0;
   /** Leases out, and callers who wait for one. */
   #users = 0;
   /** Leases that are out. */
@@ -122,6 +124,7 @@ export class Supervisor<Channel extends AsyncDisposable>
             ? null
             : Math.max(0, this.#idle.atMs - nowMs),
           pid: state.job.pid,
+          start: state.job.start,
         };
       case "failed": {
         const retryInMs = state.retryAtMs - nowMs;
@@ -275,6 +278,7 @@ export class Supervisor<Channel extends AsyncDisposable>
   #start(): void {
     const job: Job<Channel> = {
       startedMs: this.#options.clock.monotonic(),
+      start: ++this.#starts,
       contextLength: this.#wished(),
       ready: Promise.withResolvers(),
       stopping: new AbortController(),

@@ -82,6 +82,29 @@ Deno.test("createEmbeddedEngine offers cold, loading, warm and failed models", a
   assert.deepEqual(offer()?.state, { kind: "cold" });
 });
 
+Deno.test("createEmbeddedEngine names the process of a model, another one for each start and none while none stands", async () => {
+  const { ask, clock, engine, models, processes } = setUp();
+  await using _owner = engine;
+  processes.onSpawn = (child) => child.becomeReady();
+  const process = () => engine.view().offers[0]?.process;
+  assert.equal(process(), undefined);
+  await ask("a");
+  const first = process();
+  assert.equal(typeof first, "string");
+  await ask("a");
+  assert.equal(process(), first);
+  processes.last.exit(137);
+  await clock.advance(0);
+  assert.equal(process(), undefined);
+  await clock.advance(1_000);
+  await ask("a");
+  const second = process();
+  models.splice(0, 1, model("a", { sizeBytes: 2 * GB }));
+  assert.equal(process(), undefined);
+  await ask("a");
+  assert.equal(new Set([first, second, process(), undefined]).size, 4);
+});
+
 Deno.test("createEmbeddedEngine unloads idle models, least recently used first, when memory is short", async () => {
   const { ask, clock, engine, log, memory, processes, state } = setUp();
   await using _owner = engine;

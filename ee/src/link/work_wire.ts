@@ -66,6 +66,7 @@ const offerSchema = z.object({
   }),
   cachedPrompts: z.number().int().nonnegative().exactOptional(),
   isPaid: z.boolean().exactOptional(),
+  process: z.string().min(1).max(64).exactOptional(),
   loadedAfterQueue: z.boolean().exactOptional(),
   contextLimit: z.number().nonnegative().exactOptional(),
   memory: z.object({

@@ -12,6 +12,11 @@ const RATES = {
 
 /** What a peer's report becomes whose only offer has such rates. */
 function ratesOf(rates: unknown) {
+  return offerOf({ rates })?.rates;
+}
+
+/** What becomes of a peer's only offer that is like this in part. */
+function offerOf(part: Readonly<Record<string, unknown>>) {
   const report = parseWorkReport(JSON.parse(JSON.stringify({
     engines: [{
       id: "llama",
@@ -25,12 +30,13 @@ function ratesOf(rates: unknown) {
         state: { kind: "warm", loadTimeMs: null },
         device: "llama",
         queue: { slots: 1, runningMs: [], waitingMs: [] },
-        rates,
+        rates: RATES,
+        ...part,
       }],
     }],
     dispatchesSeen: {},
   })));
-  return report?.engines[0]?.offers[0]?.rates;
+  return report?.engines[0]?.offers[0];
 }
 
 Deno.test("parseWorkReport keeps what an answer costs once and how its pace depends on length", () => {
@@ -41,6 +47,15 @@ Deno.test("parseWorkReport keeps what an answer costs once and how its pace depe
     byLength: { prefill: [1.4, 1.1, 1], decode: [] },
   };
   assert.deepEqual(ratesOf(learned), learned);
+});
+
+Deno.test("parseWorkReport keeps the name of the process that computes an offer, where one is told", () => {
+  assert.equal(offerOf({ process: "f00d.1" })?.process, "f00d.1");
+  const untold = offerOf({});
+  assert(untold !== undefined && !("process" in untold));
+  for (const process of ["", "x".repeat(65), 1, null]) {
+    assert.equal(offerOf({ process }), undefined);
+  }
 });
 
 Deno.test("parseWorkReport leaves an offer out whose factors are no factors", () => {

@@ -203,6 +203,7 @@ class ChildEngine implements EmbeddedEngine {
     const isAbsent = status.state === "stopped" || status.state === "stopping";
     const cardBytes = this.#loaded.cardBytes(model);
     const misfit = isAbsent ? this.#loaded.misfit(model) : null;
+    const process = this.#loaded.process(model);
     return {
       model: model.name,
       root: model.root,
@@ -225,6 +226,7 @@ class ChildEngine implements EmbeddedEngine {
         }
         : {}),
       ...(misfit === null ? {} : { misfit }),
+      ...(process === null ? {} : { process }),
       sizeBytes: model.sizeBytes,
       state: this.#loadState(model),
       device: DEVICE,

@@ -19,6 +19,7 @@ import { RoomMaker } from "./room_maker.ts";
 import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
 
 const TOKEN_BYTES = 32;
+const NAME_BYTES = 8;
 
 /** The way to one engine process. */
 export interface EngineChannel extends AsyncDisposable {
@@ -28,6 +29,8 @@ export interface EngineChannel extends AsyncDisposable {
 }
 
 interface Loaded extends HeldModel {
+  /** Tells its processes from those of all other supervisors. */
+  readonly name: string;
   readonly supervisor: Supervisor<EngineChannel>;
 }
 
@@ -58,6 +61,15 @@ export class LoadedModels implements AsyncDisposable {
     return loaded !== undefined && isSame(loaded.model, model)
       ? loaded.supervisor.status()
       : { state: "stopped" };
+  }
+
+  /** Name of the process that computes a model, another one for each start, or null. */
+  process(model: LocalModel): string | null {
+    const status = this.status(model);
+    const name = this.#loaded.get(model.name)?.name;
+    return status.state === "ready" && name !== undefined
+      ? `${name}.${status.start}`
+      : null;
   }
 
   /** Whether the operator wants a model to stay in memory once it is there. */
@@ -173,6 +185,7 @@ export class LoadedModels implements AsyncDisposable {
     if (known !== undefined) return known.supervisor;
     const supervisor = this.#supervise(model);
     this.#loaded.set(model.name, {
+      name: this.#options.entropy.bytes(NAME_BYTES).toHex(),
       model,
       supervisor,
       isPinned: this.isPinned(model),
