@@ -36,13 +36,14 @@ export class AddressCluster implements AsyncDisposable {
   }
 
   /** Start the entry. */
-  async open(config: unknown): Promise<void> {
+  async open(config: unknown): Promise<NodeProcess> {
     const entry = await this.#start("entry", config, {});
     this.#entry = entry;
     this.#entryLink = await eventually("the entry's link is open", async () => {
       const [self] = await listMembers(entry.url);
       return self?.addresses[0];
     });
+    return entry;
   }
 
   /** Start a member. */
