@@ -26,7 +26,6 @@ const CLIENTS: readonly Client[] = [
 const MARKS: Readonly<Record<Outcome["kind"], string>> = {
   passed: "✓",
   failed: "FAILED",
-  refused: "refused",
   none: "–",
 };
 

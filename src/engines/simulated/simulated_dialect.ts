@@ -1,4 +1,10 @@
 import type { JsonObject } from "../../domain/mod.ts";
+import {
+  type AnswerLength,
+  type AnswerText,
+  pieceOf,
+  piecesAfter,
+} from "./answer_text.ts";
 import { chatLogprobs, completionLogprobs } from "./simulated_logprobs.ts";
 import type { AnswerWishes } from "./simulated_wishes.ts";
 
@@ -15,25 +21,17 @@ export interface AnswerFrame {
   /** Tokens of the answer that another engine wrote before. */
   readonly resumedTokens: number;
   readonly wishes: AnswerWishes;
+  /** What each of the answers consists of. */
+  readonly text: AnswerText;
 }
 
 /** How an answer ended. */
 export interface AnswerEnd {
   /** Tokens of each answer that were written here. */
   readonly outputTokens: number;
-  readonly finishReason: "stop" | "length";
+  readonly finishReason: AnswerLength["finishReason"];
   readonly prefillMs: number;
   readonly decodeMs: number;
-}
-
-/**
- * A token of a simulated answer.
- *
- * @param number Which one, counting from 1.
- * @param choice Of which of the request's answers; the first has the plain numbers.
- */
-export function wordOf(number: number, choice = 0): string {
-  return choice === 0 ? `w${number} ` : `w${number}.${choice} `;
 }
 
 /** The chunk that opens an answer of a streamed chat; null for completions, which have none. */
@@ -56,18 +54,20 @@ export function tokenChunk(
   number: number,
 ): JsonObject {
   const { resumedTokens, wishes: { topLogprobs } } = frame;
-  const text = wordOf(resumedTokens + number, index);
+  const text = pieceOf(frame.text, resumedTokens + number, index);
   if (frame.kind === "chat") {
     const logprobs = topLogprobs === null
       ? {}
       : { logprobs: chatLogprobs([text], topLogprobs) };
-    const delta = { content: text };
+    const delta = frame.text.kind === "call"
+      ? { tool_calls: [callDelta(frame, frame.text.tool, index, number, text)] }
+      : { content: text };
     return chunk(frame, { index, delta, ...logprobs, finish_reason: null });
   }
   const logprobs = topLogprobs === null ? null : completionLogprobs(
     [text],
     topLogprobs,
-    wordsOf(resumedTokens, number - 1, index).join("").length,
+    piecesAfter(frame.text, resumedTokens, number - 1, index).join("").length,
   );
   return chunk(frame, { index, text, logprobs, finish_reason: null });
 }
@@ -76,7 +76,7 @@ export function tokenChunk(
 export function finishChunk(
   frame: AnswerFrame,
   index: number,
-  reason: AnswerEnd["finishReason"],
+  reason: AnswerLength["finishReason"],
 ): JsonObject {
   return chunk(
     frame,
@@ -124,14 +124,20 @@ function choiceOf(
   { outputTokens, finishReason }: AnswerEnd,
 ): JsonObject {
   const { resumedTokens, wishes: { topLogprobs } } = frame;
-  const words = wordsOf(resumedTokens, outputTokens, index);
+  const words = piecesAfter(frame.text, resumedTokens, outputTokens, index);
   const text = words.join("");
   const finish = { finish_reason: finishReason };
   if (frame.kind === "chat") {
     const logprobs = topLogprobs === null
       ? {}
       : { logprobs: chatLogprobs(words, topLogprobs) };
-    const message = { role: "assistant", content: text };
+    const message = frame.text.kind === "call"
+      ? {
+        role: "assistant",
+        content: null,
+        tool_calls: [callOf(frame, frame.text.tool, index, text)],
+      }
+      : { role: "assistant", content: text };
     return { index, message, ...logprobs, ...finish };
   }
   const logprobs = topLogprobs === null
@@ -140,11 +146,30 @@ function choiceOf(
   return { index, text, logprobs, ...finish };
 }
 
-function wordsOf(after: number, count: number, choice: number): string[] {
-  return Array.from(
-    { length: count },
-    (_, at) => wordOf(after + at + 1, choice),
-  );
+function callOf(
+  frame: AnswerFrame,
+  tool: string,
+  index: number,
+  text: string,
+): JsonObject {
+  return {
+    id: `call_${frame.id}_${index}`,
+    type: "function",
+    function: { name: tool, arguments: text },
+  };
+}
+
+/** A piece of a call; the first one has its name. */
+function callDelta(
+  frame: AnswerFrame,
+  tool: string,
+  index: number,
+  number: number,
+  text: string,
+): JsonObject {
+  return number === 1
+    ? { index: 0, ...callOf(frame, tool, index, text) }
+    : { index: 0, function: { arguments: text } };
 }
 
 /** An error in the dialect's shape. */

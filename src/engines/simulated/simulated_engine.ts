@@ -6,6 +6,7 @@ import {
   type EngineView,
   Fault,
   type LoadState,
+  type ModelFeature,
   type NodeId,
   type Offer,
   type QueueReport,
@@ -13,7 +14,15 @@ import {
 } from "../../domain/mod.ts";
 import type { Clock, Entropy } from "../../platform/mod.ts";
 import { LaneClock } from "./lane_clock.ts";
-import { errorAnswer, wordOf } from "./simulated_dialect.ts";
+import {
+  type AnswerLength,
+  type AnswerText,
+  answerTextFor,
+  DEFAULT_OUTPUT_TOKENS,
+  lengthOf,
+  piecesAfter,
+} from "./answer_text.ts";
+import { errorAnswer } from "./simulated_dialect.ts";
 import { PromptCache } from "./prompt_cache.ts";
 import { simulateEmbeddings } from "./simulated_embedding.ts";
 import { simulateRanking } from "./simulated_ranking.ts";
@@ -27,15 +36,17 @@ import type {
 
 /** Prompts whose evaluated state a model keeps unless told otherwise. */
 const CACHED_PROMPTS = 64;
-/** Length of an answer nobody bounded. */
-const DEFAULT_OUTPUT_TOKENS = 64;
 const MOST_WAITING = 1_024;
 /** Farthest a noisy service time strays, in standard deviations. */
 const MOST_DEVIATIONS = 3;
 const LEAST_FACTOR = 0.05;
 const PROCESS_NAME_BYTES = 8;
 
-const ONE_ANSWER: AnswerWishes = { choices: 1, topLogprobs: null };
+/** What has no text: one sequence that takes its time. */
+const NO_TEXT: Writing = {
+  wishes: { choices: 1, topLogprobs: null },
+  text: { kind: "words" },
+};
 
 /** What a simulated engine is built from. */
 export interface SimulatedEngineOptions {
@@ -49,8 +60,9 @@ export interface SimulatedEngineOptions {
 
 /**
  * An engine that computes nothing and takes the time it is told to: load,
- * prefill, decode and slots as configured, answers of numbered words. For
- * tests, benchmarks and capacity planning.
+ * prefill, decode and slots as configured, answers of numbered words; where a
+ * schema or a tool is given, the plainest JSON that it allows. For tests,
+ * benchmarks and capacity planning.
  *
  * @param options Ports and settings. Each model has its own slots, as if it
  * had a device to itself.
@@ -61,6 +73,12 @@ export function createSimulatedEngine(
   options: SimulatedEngineOptions,
 ): Engine & AsyncDisposable {
   return new SimulatedEngine(options);
+}
+
+/** What is to be written, token by token. */
+interface Writing {
+  readonly wishes: AnswerWishes;
+  readonly text: AnswerText;
 }
 
 interface Lane {
@@ -154,7 +172,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       : this.#enter(
         lane,
         attempt,
-        given.kind === "planned" ? given.plan : given.wishes,
+        given.kind === "planned" ? given.plan : given.writing,
         signal,
       );
     return { kind: "accepted", queue: this.#queue(lane), answer };
@@ -177,9 +195,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       // Equal names of simulated models mean equal answers.
       root: `simulated:${model.id}`,
       capabilities: lane.capabilities,
-      features: lane.capabilities.includes("completion")
-        ? ["logprobs", "n", "resume"]
-        : [],
+      features: featuresOf(lane.capabilities),
       contextLength: model.contextLength,
       sizeBytes: null,
       state: this.#loadState(model, loadedMs),
@@ -231,7 +247,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   ): Promise<
     | { readonly kind: "now"; readonly answer: EngineAnswer }
     | { readonly kind: "planned"; readonly plan: RunPlan }
-    | { readonly kind: "written"; readonly wishes: AnswerWishes }
+    | { readonly kind: "written"; readonly writing: Writing }
   > {
     const { config, entropy } = this.#options;
     const { errorRate } = config.faults;
@@ -267,7 +283,13 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       const json = errorAnswer(400, "invalid_request_error", message, param);
       return { kind: "now", answer: jsonAnswer(400, json) };
     }
-    return { kind: "written", wishes };
+    const text = capability === "chat" ? answerTextFor(body) : NO_TEXT.text;
+    if ("param" in text) {
+      const { message, param } = text;
+      const json = errorAnswer(400, "invalid_request_error", message, param);
+      return { kind: "now", answer: jsonAnswer(400, json) };
+    }
+    return { kind: "written", writing: { wishes, text } };
   }
 
   async #answerLater(
@@ -285,24 +307,30 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   #enter(
     lane: Lane,
     attempt: Attempt,
-    wanted: RunPlan | AnswerWishes,
+    wanted: RunPlan | Writing,
     signal: AbortSignal,
   ): () => Promise<EngineAnswer> {
     const planned = "kind" in wanted ? wanted : null;
-    const wishes = "kind" in wanted ? ONE_ANSWER : wanted;
+    const writing = "kind" in wanted ? NO_TEXT : wanted;
+    const { text, wishes } = writing;
     const { faults } = this.#options.config;
     const { model } = lane;
     const { request } = attempt;
     const resumed = attempt.resume?.tokens ?? 0;
+    const length = lengthOf(
+      text,
+      request.maxOutputTokens,
+      model.contextLength - request.promptTokens,
+    );
     const outputTokens = planned === null
-      ? Math.max(0, outputTokensOf(model, attempt) - resumed)
+      ? Math.max(0, length.tokens - resumed)
       : 0;
     const cached = planned === null ? lane.prompts.look(request) : 0;
     const factor = this.#drawFactor(model.noise);
     const prefillMs = (request.promptTokens - cached + resumed) /
       model.prefillTokensPerSecond * 1_000 * factor;
     const plan = planned ??
-      this.#planGeneration(attempt, resumed + outputTokens, cached, wishes);
+      this.#planGeneration(attempt, length.finishReason, cached, writing);
     const run = new SimulatedRun(plan, prefillMs, () => leave());
     let written = 0;
     const tickets: Disposable[] = [];
@@ -336,7 +364,10 @@ class SimulatedEngine implements Engine, AsyncDisposable {
       leave();
       this.#room?.settle(this.#options.clock.monotonic());
       if (planned === null && written > 0) {
-        lane.prompts.keep(request, textUpTo(resumed + written));
+        // What a call leaves in the history is not its text.
+        const kept = text.kind === "call" ? 0 : resumed + written;
+        const pieces = piecesAfter(text, 0, kept, 0);
+        lane.prompts.keep(request, pieces.join(""));
       }
       signal.removeEventListener("abort", onAbort);
     });
@@ -345,20 +376,17 @@ class SimulatedEngine implements Engine, AsyncDisposable {
 
   #planGeneration(
     attempt: Attempt,
-    outputTokens: number,
+    finishReason: AnswerLength["finishReason"],
     cachedTokens: number,
-    wishes: AnswerWishes,
+    writing: Writing,
   ): RunPlan {
     const { clock, entropy } = this.#options;
-    const { capability, maxOutputTokens, promptTokens, stream } =
-      attempt.request;
+    const { capability, promptTokens, stream } = attempt.request;
     const chat = capability === "chat";
-    const bounded = maxOutputTokens !== null ||
-      outputTokens < DEFAULT_OUTPUT_TOKENS;
     return {
       kind: "generation",
       stream,
-      finishReason: bounded ? "length" : "stop",
+      finishReason,
       frame: {
         kind: chat ? "chat" : "completion",
         id: `${chat ? "chatcmpl" : "cmpl"}-${entropy.uuid()}`,
@@ -367,7 +395,7 @@ class SimulatedEngine implements Engine, AsyncDisposable {
         promptTokens,
         cachedTokens,
         resumedTokens: attempt.resume?.tokens ?? 0,
-        wishes,
+        ...writing,
       },
     };
   }
@@ -386,16 +414,13 @@ class SimulatedEngine implements Engine, AsyncDisposable {
   }
 }
 
-function textUpTo(tokens: number): string {
-  return Array.from({ length: tokens }, (_, at) => wordOf(at + 1)).join("");
-}
-
-function outputTokensOf(model: SimulatedModel, attempt: Attempt): number {
-  const { maxOutputTokens, promptTokens } = attempt.request;
-  return Math.min(
-    maxOutputTokens ?? DEFAULT_OUTPUT_TOKENS,
-    model.contextLength - promptTokens,
-  );
+function featuresOf(
+  capabilities: readonly Capability[],
+): readonly ModelFeature[] {
+  if (!capabilities.includes("completion")) return [];
+  return capabilities.includes("chat")
+    ? ["tools", "json_schema", "logprobs", "n", "resume"]
+    : ["logprobs", "n", "resume"];
 }
 
 function capabilitiesOf(model: SimulatedModel): readonly Capability[] {

@@ -1,4 +1,5 @@
 import { type EngineAnswer, Fault, type JsonObject } from "../../domain/mod.ts";
+import type { AnswerLength } from "./answer_text.ts";
 import {
   type AnswerEnd,
   type AnswerFrame,
@@ -17,7 +18,7 @@ export type RunPlan =
     readonly kind: "generation";
     readonly frame: AnswerFrame;
     readonly stream: boolean;
-    readonly finishReason: "stop" | "length";
+    readonly finishReason: AnswerLength["finishReason"];
   }
   /** An answer that is known beforehand and only takes its time. */
   | { readonly kind: "given"; readonly answer: JsonObject };
