@@ -62,6 +62,9 @@ export function createModelRoutes(
                   partial: (await models.partials()).map((one) => ({ ...one })),
                 }
                 : {},
+              ...model === undefined
+                ? { invalid: models.invalid().map((one) => ({ ...one })) }
+                : {},
             }),
             signal,
             log,

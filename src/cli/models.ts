@@ -12,8 +12,9 @@ export const modelsCommand: Command = {
   help: () =>
     [
       "`verify` reads models of this node again and compares them with their manifests;",
-      "it fails where one differs. `convert` makes a model with F32, F16 or BF16 weights",
-      "into one of about half the size (Q8_0), beside the original, which stays.",
+      "it fails where one differs, and names files that are no models. `convert` makes",
+      "a model with F32, F16 or BF16 weights into one of about half the size (Q8_0),",
+      "beside the original, which stays.",
     ].join("\n"),
   async run(args, context) {
     const [word, ...rest] = args;

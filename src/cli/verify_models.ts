@@ -41,6 +41,7 @@ export async function verifyModels(
       objectsOf(body["models"]).flatMap(linesOf).join("\n") ||
       "No model lies here",
       ...objectsOf(body["partial"]).map(partialLineOf),
+      ...objectsOf(body["invalid"]).map(invalidLineOf),
     ].join("\n"),
   );
   return body["sound"] === true ? DONE : FAILED;
@@ -52,6 +53,10 @@ function linesOf({ model, sound, files }: JsonObject): string[] {
   return objectsOf(files).map(({ name, problem }) =>
     `${shown}: ${escapeUnprintable(`${String(name)}: ${String(problem)}`)}`
   );
+}
+
+function invalidLineOf({ name, reason }: JsonObject): string {
+  return `No model: ${escapeUnprintable(`${String(name)}: ${String(reason)}`)}`;
 }
 
 function partialLineOf({ idleMs, of, path, sizeBytes }: JsonObject): string {

@@ -71,7 +71,7 @@ Deno.test("verification tells its progress and then each model's outcome", async
   assert.deepEqual(await linesOf(await verify({})), [
     { ...progress, model: "a" },
     { ...progress, model: "b" },
-    { status: "verified", sound: false, models: [a, b] },
+    { status: "verified", sound: false, models: [a, b], invalid: [] },
   ]);
   assert.deepEqual((await linesOf(await verify({ model: "a" }))).at(-1), {
     status: "verified",
@@ -85,7 +85,7 @@ Deno.test("verification tells its progress and then each model's outcome", async
   assert.equal((await verify({ model: 7 })).status, 400);
 });
 
-Deno.test("verification of all models names partial files, that of one does not", async () => {
+Deno.test("verification of all models names partial files and what is no model, that of one does not", async () => {
   const { models } = shelf({ a: { kind: "sound" } });
   const partial = [{
     path: ".partial/x",
@@ -94,7 +94,11 @@ Deno.test("verification of all models names partial files, that of one does not"
     idleMs: 4,
   }];
   const partials = () => Promise.resolve(partial);
-  const { api } = apiUnderTest({ models: Object.assign(models, { partials }) });
+  const bad = [{ name: "bad", reason: "The file is no GGUF" }];
+  const invalid = () => bad;
+  const { api } = apiUnderTest({
+    models: Object.assign(models, { invalid, partials }),
+  });
   const verify = (body: unknown) =>
     api.handle(request("POST", "/covey/models/verify", body), LOOPBACK);
   const done = {
@@ -103,7 +107,7 @@ Deno.test("verification of all models names partial files, that of one does not"
     models: [{ model: "a", sound: true, files: [] }],
   };
   const all = await linesOf(await verify({}));
-  assert.deepEqual(all.at(-1), { ...done, partial });
+  assert.deepEqual(all.at(-1), { ...done, partial, invalid: bad });
   const one = await linesOf(await verify({ model: "a" }));
   assert.deepEqual(one.at(-1), done);
 });

@@ -76,7 +76,7 @@ Deno.test("models convert says what was made, and wants a model and a form", asy
   ) assert.equal((await run(wrong, replies)).code, 2, wrong.join(" "));
 });
 
-Deno.test("models verify names partial files with their size and age", async () => {
+Deno.test("models verify names partial files with their size and age, and files that are no models", async () => {
   const hour = 3_600_000;
   const partial = (idleMs: number | null) => ({
     path: ".partial/x",
@@ -89,6 +89,7 @@ Deno.test("models verify names partial files with their size and age", async () 
       sound: true,
       models: [],
       partial: [null, 1, 5 * hour, 72 * hour].map(partial),
+      invalid: [{ name: "bad", reason: "The file is no GGUF" }],
     }),
   });
   const line = "Partial: .partial/x: 2.5 MB of a pull,";
@@ -98,6 +99,7 @@ Deno.test("models verify names partial files with their size and age", async () 
     `${line} written within the hour`,
     `${line} written 5 h ago`,
     `${line} written 3 days ago`,
+    "No model: bad: The file is no GGUF",
   ].join("\n")]);
 });
 
