@@ -14,6 +14,7 @@ import {
 } from "../domain/mod.ts";
 import type { ClientKeys } from "../store/client_keys.ts";
 import { createAnonymousTag } from "./anonymous_tag.ts";
+import type { HeadFields } from "./head_fields.ts";
 import { isLoopback, parseHost } from "./host_name.ts";
 
 /** What a caller may do (design.md 7). */
@@ -35,7 +36,7 @@ export interface AccessRules {
 
 /** Both ends of the connection, as addresses. */
 export interface ConnectionInfo {
-  /** Aborts when the client is known to have left, where the socket can tell more than the request's own signal. */
+  /** Aborts when the client is known to have left; where it is absent the request's own signal tells. */
   readonly left?: AbortSignal;
   /** Address of the caller. */
   readonly remoteHost: string;
@@ -67,17 +68,21 @@ export type Caller =
 /** Decides who gets in. Holds no state that changes, but asks the named keys each time. */
 export interface Access {
   /** Check Host and Origin: a web page must not reach us through a name it made up. */
-  reach(request: Request): Reach;
+  reach(request: Request, fields: HeadFields): Reach;
   /** Tell who calls, and what that caller may do. */
   identify(
-    request: Request,
+    fields: HeadFields,
     info: ConnectionInfo,
     loopbackNamed: boolean,
   ): Promise<Caller>;
 }
 
+/** More spellings of this node's name than this are judged anew each time. */
+const MOST_HOSTS = 256;
+const LONGEST_HOST = 300;
 const EVERYTHING: ReadonlySet<Scope> = new Set(["infer", "read", "admin"]);
 const USE: ReadonlySet<Scope> = new Set(["infer", "read"]);
+const LOCAL: Caller = { kind: "known", scopes: EVERYTHING, client: "local" };
 
 /** Headers by which a proxy shows itself: behind it, loopback proves nothing. */
 const PROXIED = /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-.*)$/;
@@ -108,8 +113,26 @@ export function createAccess(
   }));
   const anonymousTag = createAnonymousTag(encoder.encode(tag() + tag()));
 
-  function reach(request: Request): Reach {
-    const header = request.headers.get("host") ?? new URL(request.url).host;
+  /** How a Host header alone is taken, by its text: nearly all callers send the same few. */
+  const known = new Map<string, Reach>();
+
+  function reach(request: Request, fields: HeadFields): Reach {
+    const header = fields.get("host") ?? new URL(request.url).host;
+    const origin = fields.get("origin");
+    if (origin !== undefined) return judge(header, origin);
+    const before = known.get(header);
+    if (before !== undefined) return before;
+    const judged = judge(header, null);
+    if (
+      judged.kind === "accepted" && known.size < MOST_HOSTS &&
+      header.length <= LONGEST_HOST
+    ) {
+      known.set(header, judged);
+    }
+    return judged;
+  }
+
+  function judge(header: string, origin: string | null): Reach {
     const host = parseHost(header);
     if (
       host === undefined ||
@@ -122,7 +145,6 @@ export function createAccess(
       );
     }
     const loopback = isLoopback(host.name);
-    const origin = request.headers.get("origin");
     if (origin === null || isOwnOrigin(origin, header)) {
       return {
         kind: "accepted",
@@ -141,15 +163,15 @@ export function createAccess(
   }
 
   async function identify(
-    request: Request,
+    fields: HeadFields,
     info: ConnectionInfo,
     loopbackNamed: boolean,
   ): Promise<Caller> {
-    const proxied = isProxied(request.headers);
+    const proxied = isProxied(fields);
     const local = rules.trustLoopback && loopbackNamed &&
       isLoopback(info.remoteHost) && isLoopback(info.localHost) && !proxied;
     const hasKeys = keys.length > 0 || (named?.list().length ?? 0) > 0;
-    const presented = presentedKey(request.headers);
+    const presented = presentedKey(fields);
     // Programs that insist on a key send any: where none is configured it says nothing.
     if (presented !== null && hasKeys) {
       const bytes = encoder.encode(presented);
@@ -167,7 +189,7 @@ export function createAccess(
       const scopes = local || key?.admin === true ? EVERYTHING : USE;
       return { kind: "known", scopes, client };
     }
-    if (local) return { kind: "known", scopes: EVERYTHING, client: "local" };
+    if (local) return LOCAL;
     if (isWelcome(info.remoteHost, proxied)) {
       return {
         kind: "known",
@@ -217,14 +239,17 @@ function normalOrigin(origin: string): string {
   return origin.trim().toLowerCase().replace(/\/$/, "");
 }
 
-function isProxied(headers: Headers): boolean {
-  for (const name of headers.keys()) if (PROXIED.test(name)) return true;
+function isProxied(fields: HeadFields): boolean {
+  for (const name of fields.keys()) if (PROXIED.test(name)) return true;
   return false;
 }
 
-function presentedKey(headers: Headers): string | null {
-  const bearer = /^bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "");
-  return bearer?.[1] ?? headers.get("x-api-key");
+function presentedKey(fields: HeadFields): string | null {
+  const authorization = fields.get("authorization");
+  const bearer = authorization === undefined
+    ? null
+    : /^bearer +(\S+) *$/i.exec(authorization);
+  return bearer?.[1] ?? fields.get("x-api-key") ?? null;
 }
 
 /** Compare without telling by the time taken where the first difference is; the length may show. */

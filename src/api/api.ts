@@ -1,12 +1,14 @@
 import { Fault, faultOf, type Source } from "../domain/mod.ts";
 import { type ConnectionInfo, createAccess } from "./access.ts";
-import type { ApiOptions } from "./context.ts";
+import type { ApiOptions, Call } from "./context.ts";
+import type { HeadFields } from "./head_fields.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import { type Dialect, faultResponse } from "./errors.ts";
 import { createRateLimiter } from "./rate_limit.ts";
+import { pathOf } from "./request_path.ts";
 import { cutSourcePrefix } from "./request_source.ts";
 import { routeHint } from "./route_hint.ts";
-import { matchRoute, type RouteMatch } from "./route_table.ts";
+import { type RouteMatch, RouteTable } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 import { createRoutes, dialectOf } from "./routes.ts";
 
@@ -24,6 +26,7 @@ export interface Api {
 
 /** A request after its path was understood. */
 interface Matched {
+  readonly path: string;
   readonly dialect: Dialect;
   readonly prefix: Source;
   readonly match: RouteMatch<RouteTarget>;
@@ -52,6 +55,7 @@ export function createApi(options: ApiOptions): Api {
     ? createRateLimiter(options.rateLimit)
     : null;
   const routes = createRoutes(options);
+  const table = new RouteTable(routes);
   const requests = metrics.counter(
     "covey_http_requests_total",
     "HTTP requests answered, by route pattern, method and class of status.",
@@ -63,18 +67,21 @@ export function createApi(options: ApiOptions): Api {
     info: ConnectionInfo,
   ): Promise<Response> {
     const startMs = clock.monotonic();
-    const path = new URL(request.url).pathname.replace(/^\/{2,}/, "/");
-    let dialect = dialectOf(path);
-    let route = "unmatched";
+    const path = pathOf(request.url);
+    let matched: Matched | null = null;
     let response: Response;
     try {
-      const matched = match(request.method, path);
-      dialect = matched.dialect;
-      if (matched.match.kind !== "unknown") route = matched.match.pattern;
-      response = await answer(request, info, path, matched);
+      matched = match(request.method, path);
+      response = await answer(request, info, matched);
     } catch (thrown) {
-      response = failed(thrown, signalOf(request, info), route, dialect);
+      response = failed(
+        thrown,
+        signalOf(request, info),
+        matched === null ? UNMATCHED : patternOf(matched),
+        matched?.dialect ?? dialectOf(path),
+      );
     }
+    const route = matched === null ? UNMATCHED : patternOf(matched);
     requests.add(1, {
       route,
       method: METHODS.has(request.method) ? request.method : "other",
@@ -92,30 +99,31 @@ export function createApi(options: ApiOptions): Api {
   function match(method: string, path: string): Matched {
     const { path: bare, source } = cutSourcePrefix(path);
     return {
+      path,
       dialect: dialectOf(bare),
       prefix: source,
-      match: matchRoute(routes, method, bare),
+      match: table.match(method, bare),
     };
   }
 
   async function answer(
     request: Request,
     info: ConnectionInfo,
-    path: string,
     matched: Matched,
   ): Promise<Response> {
-    const reach = access.reach(request);
+    const fields: HeadFields = new Map(request.headers);
+    const reach = access.reach(request, fields);
     if (reach.kind === "refused") throw reach.fault;
     const { allowedOrigin } = reach;
-    if (allowedOrigin !== null && isPreflight(request)) {
-      return preflightResponse(request, allowedOrigin);
+    if (allowedOrigin !== null && isPreflight(request, fields)) {
+      return preflightResponse(fields, allowedOrigin);
     }
     let response: Response;
     try {
       response = await admitted(
         request,
+        fields,
         info,
-        path,
         matched,
         reach.loopbackNamed,
       );
@@ -135,15 +143,15 @@ export function createApi(options: ApiOptions): Api {
 
   async function admitted(
     request: Request,
+    fields: HeadFields,
     info: ConnectionInfo,
-    path: string,
-    { match, prefix, dialect }: Matched,
+    { match, path, prefix, dialect }: Matched,
     loopbackNamed: boolean,
   ): Promise<Response> {
     const open = match.kind === "found" && match.target.scope === "open";
     const caller = open
       ? null
-      : await access.identify(request, info, loopbackNamed);
+      : await access.identify(fields, info, loopbackNamed);
     if (caller?.kind === "refused") throw caller.fault;
     // Who owns the machine needs no protection from himself.
     if (caller !== null && caller.client !== "local") {
@@ -180,13 +188,11 @@ export function createApi(options: ApiOptions): Api {
             }`,
           );
         }
-        return await match.target.handle({
-          request,
-          signal: signalOf(request, info),
-          params: match.params,
-          prefix,
-          client: caller?.client ?? "open",
-        });
+        const { params } = match;
+        const client = caller?.client ?? "open";
+        return await match.target.handle(
+          new AdmittedCall(request, info, { fields, params, prefix, client }),
+        );
       }
       default: {
         const never: never = match;
@@ -224,13 +230,42 @@ export function createApi(options: ApiOptions): Api {
   return { handle };
 }
 
-function patternOf({ match }: Matched): string {
-  return match.kind === "unknown" ? "unmatched" : match.pattern;
+/** A class, since V8 keeps each object whose literal has an accessor until it collects all garbage. */
+class AdmittedCall implements Call {
+  readonly request: Request;
+  readonly fields: HeadFields;
+  readonly params: Call["params"];
+  readonly prefix: Source;
+  readonly client: string;
+  readonly #info: ConnectionInfo;
+
+  constructor(
+    request: Request,
+    info: ConnectionInfo,
+    { fields, params, prefix, client }: Omit<Call, "request" | "signal">,
+  ) {
+    this.request = request;
+    this.#info = info;
+    this.fields = fields;
+    this.params = params;
+    this.prefix = prefix;
+    this.client = client;
+  }
+
+  /** Made where somebody asks for it: that costs as much as placing a request. */
+  get signal(): AbortSignal {
+    return signalOf(this.request, this.#info);
+  }
 }
 
-function isPreflight(request: Request): boolean {
-  return request.method === "OPTIONS" &&
-    request.headers.has("access-control-request-method");
+const UNMATCHED = "unmatched";
+
+function patternOf({ match }: Matched): string {
+  return match.kind === "unknown" ? UNMATCHED : match.pattern;
+}
+
+function isPreflight({ method }: Request, fields: HeadFields): boolean {
+  return method === "OPTIONS" && fields.has("access-control-request-method");
 }
 
 async function headOf(response: Response): Promise<Response> {
@@ -246,13 +281,5 @@ function describe(cause: unknown): string {
 
 /** Aborts when the client left, as far as request and socket can tell. */
 function signalOf(request: Request, { left }: ConnectionInfo): AbortSignal {
-  if (left === undefined) return request.signal;
-  // Both live as long as the request. `AbortSignal.any` would cost as much as the routing.
-  const either = new AbortController();
-  for (const signal of [request.signal, left]) {
-    const onAbort = () => either.abort(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  }
-  return either.signal;
+  return left ?? request.signal;
 }

@@ -28,11 +28,12 @@ export function createBodyHandler(
   options: Pick<ApiOptions, "bodyLimitBytes" | "clock">,
   load: () => Promise<(body: JsonObject) => JsonObject>,
 ): Handler {
-  return async ({ request }) => {
+  return async ({ request, fields }) => {
     const body = await readJsonObject(
       request,
       boundsOf(options),
       options.clock,
+      fields,
     );
     const answer = (await load())(body);
     return new Response(JSON.stringify(answer), {

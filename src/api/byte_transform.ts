@@ -35,16 +35,21 @@ export function through(
   transforms: readonly ByteTransform[],
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
+  let out: ReadableStreamDefaultController<Uint8Array>;
+  let isAnswered = false;
+  const last: ByteSink = {
+    enqueue(bytes) {
+      isAnswered = true;
+      out.enqueue(bytes);
+    },
+  };
+  const first = sinkBefore(transforms, last);
   return new ReadableStream<Uint8Array>({
+    start(controller) {
+      out = controller;
+    },
     async pull(controller) {
-      let isAnswered = false;
-      const last: ByteSink = {
-        enqueue(bytes) {
-          isAnswered = true;
-          controller.enqueue(bytes);
-        },
-      };
-      const first = sinkBefore(transforms, last);
+      isAnswered = false;
       while (!isAnswered) {
         const { done, value } = await reader.read();
         if (done) {

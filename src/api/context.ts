@@ -17,6 +17,7 @@ import type {
 import type { Clock, Entropy } from "../platform/mod.ts";
 import type { ClientKeys } from "../store/client_keys.ts";
 import type { AccessRules } from "./access.ts";
+import type { HeadFields } from "./head_fields.ts";
 import type { RateLimit } from "./rate_limit.ts";
 
 /** Whether the node can serve yet. */
@@ -73,6 +74,7 @@ export interface ApiOptions {
 /** One request on its way to its handler, admitted and matched. */
 export interface Call {
   readonly request: Request;
+  readonly fields: HeadFields;
   /** Aborts when the client left. */
   readonly signal: AbortSignal;
   /** Decoded values of the route's pattern. */

@@ -1,3 +1,5 @@
+import type { HeadFields } from "./head_fields.ts";
+
 /** How long a browser may remember a preflight's answer. */
 const PREFLIGHT_SECONDS = "600";
 
@@ -8,18 +10,21 @@ const EXPOSED =
 /**
  * Answer a browser's question whether it may call.
  *
- * @param request The `OPTIONS` request.
+ * @param fields Head of the `OPTIONS` request.
  * @param origin The origin, already found to be allowed.
  * @returns The answer, without the headers of `allowOrigin`.
  */
-export function preflightResponse(request: Request, origin: string): Response {
-  const asked = request.headers.get("access-control-request-headers");
+export function preflightResponse(
+  fields: HeadFields,
+  origin: string,
+): Response {
+  const asked = fields.get("access-control-request-headers");
   const response = new Response(null, {
     status: 204,
     headers: {
       "access-control-allow-methods": "GET, POST, DELETE",
       "access-control-max-age": PREFLIGHT_SECONDS,
-      ...(asked === null ? {} : { "access-control-allow-headers": asked }),
+      ...(asked === undefined ? {} : { "access-control-allow-headers": asked }),
     },
   });
   allowOrigin(response, origin);

@@ -57,15 +57,16 @@ export const bindWithDeno: Bind = (at, handle) => {
       if (draining) return refuseWhileEnding(request);
       running++;
       completed.then(settle, settle);
-      const remoteHost = remoteAddr.hostname;
+      const { hostname: remoteHost, port: remotePort } = remoteAddr;
       return handle(request, {
         remoteHost,
         localHost: localEnd(at.host, remoteHost),
-        remotePort: remoteAddr.port,
-        localPort: server.addr.port,
+        remotePort,
+        localPort: port,
       });
     },
   );
+  const { port } = server.addr;
 
   /** However a request ended, it runs no more. */
   function settle(): void {
@@ -74,7 +75,7 @@ export const bindWithDeno: Bind = (at, handle) => {
   }
 
   return {
-    port: server.addr.port,
+    port,
     finished: server.finished,
     async drain() {
       draining = true;

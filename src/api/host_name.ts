@@ -39,6 +39,7 @@ export function parseHost(header: string): HostName | undefined {
  * @returns True for `localhost`, 127.0.0.0/8, ::1 and its IPv4-mapped forms.
  */
 export function isLoopback(host: string): boolean {
+  if (host === "127.0.0.1") return true;
   const name = host.toLowerCase().replace(/^::ffff:/, "");
   if (name === "localhost" || name === "::1") return true;
   return IPV4.test(name) && name.startsWith("127.");

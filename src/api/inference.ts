@@ -1,4 +1,4 @@
-import { Fault } from "../domain/mod.ts";
+import { Fault, type JsonObject } from "../domain/mod.ts";
 import { boundsOf } from "./body_handler.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import type { InferenceReader } from "./inference_reader.ts";
@@ -7,7 +7,9 @@ import { parseContinue, parseConversation } from "./openai/envelope.ts";
 import { pinSource, settleSource } from "./request_source.ts";
 
 /** Reads a request's body as one object. */
-export type ObjectReader = typeof readJsonObject;
+export type ObjectReader = (
+  ...args: Required<Parameters<typeof readJsonObject>>
+) => Promise<JsonObject>;
 
 /**
  * Make the handler of an inference route: read the body, parse it once, let
@@ -35,17 +37,21 @@ export function createInferenceHandler(
   const { router, clock } = options;
   const bounds = boundsOf(options);
   let read: InferenceReader | null = null;
-  return async ({ request, signal, prefix, client }) => {
+  return async (call) => {
+    const { client, fields, prefix, request, signal } = call;
     const startMs = clock.monotonic();
-    const body = await readObject(request, bounds, clock);
+    const body = await readObject(request, bounds, clock, fields);
     const said = settleSource({
       body: body.source,
-      header: request.headers.get("x-covey-source"),
+      header: fields.get("x-covey-source"),
       prefix,
     });
-    const source = pinSource(said, options.members());
+    // What is in the table has to be gathered, and only a name is looked up in it.
+    const source = said.kind === "node"
+      ? pinSource(said, options.members())
+      : said;
     const conversation = parseConversation(
-      request.headers.get("x-covey-conversation"),
+      fields.get("x-covey-conversation"),
     );
     // An import that was made before still costs a turn through the loader.
     read ??= await load();
@@ -54,7 +60,7 @@ export function createInferenceHandler(
       conversation,
       client,
       ...parseContinue(
-        request.headers.get("x-covey-continue"),
+        fields.get("x-covey-continue"),
         options.continueStreams ?? false,
       ),
     });

@@ -7,6 +7,7 @@ import {
 } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { type BodyBounds, readBody } from "./body.ts";
+import type { HeadFields } from "./head_fields.ts";
 import { findJsonFlaw, jsonDepth } from "./json_error.ts";
 
 /** Deepest nesting of arrays and objects that is accepted. */
@@ -28,6 +29,7 @@ const READ_AS_JSON = new Set([
  * @param request The request.
  * @param bounds What is too much and too slow.
  * @param clock Measures the deadlines.
+ * @param fields The request's head, where somebody has read it already.
  * @returns The object.
  * @throws {Fault} When the body can not be read as that.
  */
@@ -35,9 +37,10 @@ export async function readJsonObject(
   request: Request,
   bounds: BodyBounds,
   clock: Clock,
+  fields: HeadFields = new Map(request.headers),
 ): Promise<JsonObject> {
-  checkContentType(request.headers.get("content-type") ?? "");
-  return parseJsonObject(await readBody(request, bounds, clock));
+  checkContentType(fields.get("content-type") ?? "");
+  return parseJsonObject(await readBody(request, bounds, clock, fields));
 }
 
 function checkContentType(header: string): void {
@@ -58,13 +61,13 @@ function checkContentType(header: string): void {
  * @throws {Fault} `invalid_request` with the position of the first flaw.
  */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
-  if (jsonDepth(bytes, MAX_JSON_DEPTH) > MAX_JSON_DEPTH) {
+  const text = decodeUtf8(bytes);
+  if (isTooDeep(text, bytes)) {
     throw new Fault(
       "invalid_request",
       `The request body is nested deeper than ${MAX_JSON_DEPTH} levels`,
     );
   }
-  const text = decodeUtf8(bytes);
   if (text.trim() === "") {
     throw new Fault(
       "invalid_request",
@@ -81,9 +84,25 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   return value;
 }
 
+/** What has few brackets cannot be deep, and counting them is much the cheaper. */
+function isTooDeep(text: string, bytes: Uint8Array): boolean {
+  let left = MAX_JSON_DEPTH;
+  for (const bracket of ["{", "["]) {
+    let at = text.indexOf(bracket);
+    for (; at >= 0; at = text.indexOf(bracket, at + 1)) {
+      if (left-- === 0) {
+        return jsonDepth(bytes, MAX_JSON_DEPTH) > MAX_JSON_DEPTH;
+      }
+    }
+  }
+  return false;
+}
+
+const DECODER = new TextDecoder("utf-8", { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return DECODER.decode(bytes);
   } catch (error) {
     throw new Fault(
       "invalid_request",

@@ -86,10 +86,13 @@ export async function openListeners(
   );
   // What a request without a body asks for is answered at once.
   const handle: HandleRequest = (request, info) =>
-    request.body === null ? options.handle(request, info) : watch.during(
-      info,
-      (left) => options.handle(request, { ...info, left }),
-    );
+    hasBody(request)
+      ? watch.during(
+        info,
+        () => info.left ?? request.signal,
+        (left) => options.handle(request, { ...info, left }),
+      )
+      : options.handle(request, info);
   const listeners: Listener[] = [];
   for (const at of options.addresses) {
     listeners.push(opening.use(await openListener(at, { ...options, handle })));
@@ -99,6 +102,12 @@ export async function openListeners(
     addresses: listeners.map((one) => one.at),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** Looking at the body itself would make a stream of it. */
+function hasBody(request: Request): boolean {
+  const length = request.headers.get("content-length");
+  return length === null ? request.body !== null : length !== "0";
 }
 
 /** What only this machine reaches needs no bounds, and does not pay for them. */

@@ -12,12 +12,12 @@ import { pinSource, settleSource } from "./request_source.ts";
  * @throws {Fault} When the source is no source, or its node no member.
  */
 export function listingsFor(
-  { request, prefix }: Pick<Call, "request" | "prefix">,
+  { fields, prefix }: Pick<Call, "fields" | "prefix">,
   { router, members, self }: Pick<ApiOptions, "router" | "members" | "self">,
 ): readonly ModelListing[] {
   const said = settleSource({
     body: undefined,
-    header: request.headers.get("x-covey-source"),
+    header: fields.get("x-covey-source"),
     prefix,
   });
   return modelsInReach(
@@ -36,12 +36,12 @@ export function listingsFor(
  * @throws {Fault} When the source is no source.
  */
 export function offersFor(
-  { request, prefix }: Pick<Call, "request" | "prefix">,
+  { fields, prefix }: Pick<Call, "fields" | "prefix">,
   { router, members, self }: Pick<ApiOptions, "router" | "members" | "self">,
 ): readonly PlacedOffer[] {
   const said = settleSource({
     body: undefined,
-    header: request.headers.get("x-covey-source"),
+    header: fields.get("x-covey-source"),
     prefix,
   });
   const source = pinSource(said, members());

@@ -15,6 +15,7 @@ export interface PrefixedPath {
   readonly source: Source;
 }
 
+const UNSAID: Source = { kind: "unsaid" };
 const PREFIX = /^\/(?:cluster|node\/([^/]+))(?=\/(?:v1|api)\/)/;
 
 /**
@@ -27,8 +28,8 @@ const PREFIX = /^\/(?:cluster|node\/([^/]+))(?=\/(?:v1|api)\/)/;
  * @throws {Fault} When the prefix names no node.
  */
 export function cutSourcePrefix(path: string): PrefixedPath {
-  const found = PREFIX.exec(path);
-  if (found === null) return { path, source: { kind: "unsaid" } };
+  const found = path.startsWith("/v1/") ? null : PREFIX.exec(path);
+  if (found === null) return { path, source: UNSAID };
   const rest = path.slice(found[0].length);
   const [, node] = found;
   if (node === undefined) return { path: rest, source: { kind: "cluster" } };
@@ -58,8 +59,8 @@ function decodeNode(encoded: string): string {
 export interface SourceSpellings {
   /** The body's field `source`. */
   readonly body: JsonValue | undefined;
-  /** The header `x-covey-source`. */
-  readonly header: string | null;
+  /** The header `x-covey-source`; undefined where there is none. */
+  readonly header: string | undefined;
   /** What the path's prefix said. */
   readonly prefix: Source;
 }
@@ -74,15 +75,16 @@ export interface SourceSpellings {
  * @throws {Fault} When one is none of the accepted forms, or two differ.
  */
 export function settleSource(spellings: SourceSpellings): Source {
-  const said: { readonly where: string; readonly source: Source }[] = [];
   const { body, header, prefix } = spellings;
+  if (body === undefined && header === undefined) return prefix;
+  const said: { readonly where: string; readonly source: Source }[] = [];
   if (body !== undefined && body !== null) {
     said.push({
       where: 'body field "source"',
       source: parseSaid(body, "source"),
     });
   }
-  if (header !== null && header.trim() !== "") {
+  if (header !== undefined && header.trim() !== "") {
     said.push({
       where: 'header "x-covey-source"',
       source: parseSaid(header.trim(), "x-covey-source"),
@@ -90,7 +92,7 @@ export function settleSource(spellings: SourceSpellings): Source {
   }
   if (prefix.kind !== "unsaid") said.push({ where: "path", source: prefix });
   const [first, ...others] = said;
-  if (first === undefined) return { kind: "unsaid" };
+  if (first === undefined) return UNSAID;
   for (const other of others) {
     const [one, two] = [formatSource(first.source), formatSource(other.source)];
     if (one !== two) {

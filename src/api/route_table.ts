@@ -27,52 +27,89 @@ export type RouteMatch<Target> =
   }
   | { readonly kind: "unknown" };
 
-/**
- * Find who answers. Rows are tried in order, so literal patterns come before
- * wider ones; `HEAD` is served like `GET`; one trailing slash is tolerated.
- *
- * @param routes The table.
- * @param method The request's method.
- * @param path The path, percent-encoded, without query.
- * @returns The row and its parameters.
- * @throws {Fault} When a parameter is not well percent-encoded.
- */
-export function matchRoute<Target>(
-  routes: readonly Route<Target>[],
-  method: string,
-  path: string,
-): RouteMatch<Target> {
-  const wanted = method === "HEAD" ? "GET" : method;
-  const trimmed = path.length > 1 && path.endsWith("/")
-    ? path.slice(0, -1)
-    : path;
-  const allowed = new Set<string>();
-  let pattern = "";
-  for (const route of routes) {
-    const encoded = matchPattern(route.pattern, trimmed);
-    if (encoded === undefined) continue;
-    if (route.method === wanted || route.method === "*") {
-      return {
-        kind: "found",
-        pattern: route.pattern,
-        target: route.target,
-        params: decode(encoded),
-      };
-    }
-    if (pattern === "") pattern = route.pattern;
-    allowed.add(route.method);
-    if (route.method === "GET") allowed.add("HEAD");
-  }
-  if (allowed.size === 0) return { kind: "unknown" };
-  return { kind: "wrong_method", pattern, allowed: [...allowed].sort() };
+/** A row as it is compared. */
+interface Row<Target> extends Route<Target> {
+  readonly parts: readonly string[];
 }
 
-function matchPattern(
-  pattern: PathPattern,
+/** A row that a path matches, with the parameters as they stand in it. */
+interface Hit<Target> {
+  readonly route: Route<Target>;
+  readonly encoded: Readonly<Record<string, string>>;
+}
+
+/**
+ * Finds who answers. Rows are tried in order, so literal patterns come before
+ * wider ones; `HEAD` is served like `GET`; one trailing slash is tolerated.
+ */
+export class RouteTable<Target> {
+  readonly #rows: readonly Row<Target>[];
+  /** What the paths that are patterns themselves match: nearly all requests ask for one. */
+  readonly #literal: ReadonlyMap<string, readonly Hit<Target>[]>;
+
+  /** @param routes The rows. */
+  constructor(routes: readonly Route<Target>[]) {
+    this.#rows = routes.map((route) => ({
+      ...route,
+      parts: route.pattern.split("/"),
+    }));
+    this.#literal = new Map(
+      routes.filter(({ pattern }) => !pattern.includes("{"))
+        .map(({ pattern }) => [pattern, hitsOf(this.#rows, pattern)]),
+    );
+  }
+
+  /**
+   * Find the row.
+   *
+   * @param method The request's method.
+   * @param path The path, percent-encoded, without query.
+   * @returns The row and its parameters.
+   * @throws {Fault} When a parameter is not well percent-encoded.
+   */
+  match(method: string, path: string): RouteMatch<Target> {
+    const wanted = method === "HEAD" ? "GET" : method;
+    const trimmed = path.length > 1 && path.endsWith("/")
+      ? path.slice(0, -1)
+      : path;
+    const hits = this.#literal.get(trimmed) ?? hitsOf(this.#rows, trimmed);
+    for (const { route, encoded } of hits) {
+      if (route.method === wanted || route.method === "*") {
+        return {
+          kind: "found",
+          pattern: route.pattern,
+          target: route.target,
+          params: decode(encoded),
+        };
+      }
+    }
+    const [first] = hits;
+    if (first === undefined) return { kind: "unknown" };
+    const allowed = new Set(hits.map(({ route }) => route.method));
+    if (allowed.has("GET")) allowed.add("HEAD");
+    return {
+      kind: "wrong_method",
+      pattern: first.route.pattern,
+      allowed: [...allowed].sort(),
+    };
+  }
+}
+
+function hitsOf<Target>(
+  rows: readonly Row<Target>[],
   path: string,
-): Record<string, string> | undefined {
-  const parts = pattern.split("/");
+): readonly Hit<Target>[] {
   const segments = path.split("/");
+  return rows.flatMap((route) => {
+    const encoded = matchParts(route.parts, segments);
+    return encoded === undefined ? [] : [{ route, encoded }];
+  });
+}
+
+function matchParts(
+  parts: readonly string[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
   const params: Record<string, string> = {};
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at] ?? "";

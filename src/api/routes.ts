@@ -135,6 +135,11 @@ const refuseNotBuilt: Handler = ({ request }) => {
  * @returns The dialect.
  */
 export function dialectOf(path: string): Dialect {
-  if (/^\/api(?:\/|$)/.test(path)) return "ollama";
-  return /^\/v1\/messages(?:\/|$)/.test(path) ? "anthropic" : "openai";
+  if (isAtOrBelow(path, "/api")) return "ollama";
+  return isAtOrBelow(path, "/v1/messages") ? "anthropic" : "openai";
+}
+
+function isAtOrBelow(path: string, folder: string): boolean {
+  return path.startsWith(folder) &&
+    (path.length === folder.length || path[folder.length] === "/");
 }

@@ -134,8 +134,8 @@ function lines(records: readonly DecisionRecord[]): Response {
   });
 }
 
-function speaksAnthropic({ request }: Call): boolean {
-  return request.headers.has("anthropic-version");
+function speaksAnthropic({ fields }: Call): boolean {
+  return fields.has("anthropic-version");
 }
 
 function json(value: unknown, status = 200): Response {

@@ -40,6 +40,7 @@ Deno.test("createClientWatch tells one who waits that its client left, and nobod
   const ends = [54321, 54322].map((remotePort) =>
     watch.during(
       { localPort: 11411, remotePort },
+      () => new AbortController().signal,
       (left) =>
         new Promise<string>((resolve) => {
           left.addEventListener("abort", () => resolve("left"));
@@ -61,6 +62,7 @@ Deno.test("createClientWatch believes every client where the kernel tells nothin
   });
   const end = watch.during(
     { localPort: 1, remotePort: 2 },
+    () => new AbortController().signal,
     async (left) => {
       await clock.sleep(2_000);
       return left.aborted;

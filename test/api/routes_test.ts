@@ -5,7 +5,7 @@ import {
   Fault,
 } from "../../src/domain/mod.ts";
 import { cutSourcePrefix } from "../../src/api/request_source.ts";
-import { matchRoute } from "../../src/api/route_table.ts";
+import { RouteTable } from "../../src/api/route_table.ts";
 import {
   apiUnderTest,
   CHAT,
@@ -110,15 +110,14 @@ Deno.test("cutSourcePrefix cuts once, and only before an inference path", () => 
   assert.throws(() => cutSourcePrefix("/node/%zz/v1/x"), Fault);
 });
 
-Deno.test("matchRoute tells unknown paths from wrong methods", () => {
-  const routes = [
+Deno.test("RouteTable tells unknown paths from wrong methods", () => {
+  const table = new RouteTable([
     { method: "GET", pattern: "/a", target: 1 },
     { method: "POST", pattern: "/a", target: 2 },
     { method: "GET", pattern: "/a/{id}", target: 3 },
     { method: "GET", pattern: "/b/{rest…}", target: 4 },
-  ];
-  const kind = (method: string, path: string) =>
-    matchRoute(routes, method, path);
+  ]);
+  const kind = (method: string, path: string) => table.match(method, path);
   assert.deepEqual(kind("HEAD", "/a/"), {
     kind: "found",
     pattern: "/a",

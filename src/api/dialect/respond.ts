@@ -6,6 +6,7 @@ import type {
 import { through } from "../byte_transform.ts";
 import {
   answerHeaders,
+  type HeaderList,
   isEventStream,
   readRefusal,
   readWhole,
@@ -83,20 +84,24 @@ export async function respondIn(
   });
 }
 
+const ENCODER = new TextEncoder();
+
 /**
  * Write JSON as a response.
  *
  * @param value What to write.
- * @param headers Headers; the content type is added.
+ * @param headers Headers; content type and length are added.
  * @param status The status.
  */
 export function jsonResponse(
   value: JsonObject,
-  headers: Headers,
+  headers: HeaderList,
   status: number,
 ): Response {
-  const body = new TextEncoder().encode(JSON.stringify(value));
-  headers.set("content-type", "application/json");
-  headers.set("content-length", String(body.length));
+  const body = ENCODER.encode(JSON.stringify(value));
+  headers.push(
+    ["content-type", "application/json"],
+    ["content-length", String(body.length)],
+  );
   return new Response(body, { status, headers });
 }

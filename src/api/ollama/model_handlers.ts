@@ -35,6 +35,7 @@ export function createOllamaLists(
         call.request,
         boundsOf(options),
         clock,
+        call.fields,
       );
       return answer(showModel(body, listings(call), startedAt));
     },
@@ -42,5 +43,5 @@ export function createOllamaLists(
 }
 
 function answer(value: Parameters<typeof jsonResponse>[0]): Response {
-  return jsonResponse(value, new Headers({ "cache-control": "no-store" }), 200);
+  return jsonResponse(value, [["cache-control", "no-store"]], 200);
 }

@@ -37,7 +37,7 @@ export async function respondWith(
 ): Promise<Response> {
   if (routed.status >= 400) {
     const { headers, error, status } = await readRefusal(routed, nowMs);
-    headers.set("content-type", "application/json");
+    headers.push(["content-type", "application/json"]);
     return new Response(JSON.stringify({ error }), { status, headers });
   }
   if (isEventStream(routed.contentType)) {
@@ -57,17 +57,22 @@ export async function respondWith(
   }
   const headers = answerHeaders(routed);
   const body = await wholeAnswer(routed, request);
-  headers.set("content-type", "application/json");
-  headers.set("content-length", String(body.length));
+  headers.push(
+    ["content-type", "application/json"],
+    ["content-length", String(body.length)],
+  );
   return new Response(body, { status: routed.status, headers });
 }
+
+/** Fields of an answer's head: as a list they are the cheapest to hand to the runtime. */
+export type HeaderList = [name: string, value: string][];
 
 /** An engine's refusal, its error in OpenAI's words and safe to pass on. */
 export interface EngineRefusal {
   readonly status: number;
   readonly message: string;
   readonly error: JsonObject;
-  readonly headers: Headers;
+  readonly headers: HeaderList;
 }
 
 /**
@@ -84,7 +89,7 @@ export async function readRefusal(
   const headers = answerHeaders(routed);
   const bytes = await readAtMost(routed.body, LONGEST_ERROR_BYTES);
   const seconds = retryAfterOf(routed.retryAfter, nowMs);
-  if (seconds !== null) headers.set("retry-after", String(seconds));
+  if (seconds !== null) headers.push(["retry-after", String(seconds)]);
   const error = engineError(routed.status, bytes ?? new Uint8Array());
   return {
     status: routed.status,
@@ -106,7 +111,7 @@ export async function readWhole(
   routed: RoutedAnswer,
   request: InferenceRequest,
 ): Promise<JsonObject> {
-  return settled(parseAnswer(await bytesOf(routed)), request);
+  return settled(parseAnswer(await bytesOf(routed), parseExactJson), request);
 }
 
 async function wholeAnswer(
@@ -114,18 +119,27 @@ async function wholeAnswer(
   request: InferenceRequest,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = await bytesOf(routed);
-  const answer = parseAnswer(bytes);
-  const named = settled(answer, request);
-  return named === answer
-    ? new Uint8Array(bytes)
-    : new TextEncoder().encode(JSON.stringify(named));
+  // What is only looked at needs no number exactly, and vectors hold many.
+  const answer = parseAnswer(bytes, JSON.parse);
+  if (settled(answer, request) !== answer) {
+    const exact = settled(parseAnswer(bytes, parseExactJson), request);
+    return ENCODER.encode(JSON.stringify(exact));
+  }
+  return bytes.buffer instanceof ArrayBuffer
+    ? bytes as Uint8Array<ArrayBuffer>
+    : new Uint8Array(bytes);
 }
 
+const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder();
+
 async function bytesOf(
-  { body, pieces }: Pick<RoutedAnswer, "body" | "pieces">,
+  routed: Pick<RoutedAnswer, "body" | "pieces">,
 ): Promise<Uint8Array> {
+  const { pieces } = routed;
+  // Looking at the body would make a stream of what is here in full.
   const bytes = pieces === undefined
-    ? await readAtMost(body, LONGEST_ANSWER_BYTES)
+    ? await readAtMost(routed.body, LONGEST_ANSWER_BYTES)
     : join(pieces, pieces.reduce((sum, { length }) => sum + length, 0));
   if (bytes !== undefined) return bytes;
   throw unusable(`it is longer than ${LONGEST_ANSWER_BYTES} bytes`);
@@ -141,10 +155,13 @@ function settled(answer: JsonObject, request: InferenceRequest): JsonObject {
     : { ...checked, model: request.model };
 }
 
-function parseAnswer(bytes: Uint8Array): JsonObject {
+function parseAnswer(
+  bytes: Uint8Array,
+  parse: (text: string) => JsonValue,
+): JsonObject {
   let value: JsonValue;
   try {
-    value = parseExactJson(new TextDecoder().decode(bytes));
+    value = parse(DECODER.decode(bytes));
   } catch (error) {
     throw unusable("it is no JSON", error);
   }
@@ -178,12 +195,14 @@ export function isEventStream(contentType: string): boolean {
 export function streamHeaders(
   routed: RoutedAnswer,
   contentType: string,
-): Headers {
+): HeaderList {
   const headers = answerHeaders(routed);
-  headers.set("content-type", contentType);
-  // Nobody on the way may hold events back to compress or buffer them (SSE-13).
-  headers.set("cache-control", "no-cache, no-transform");
-  headers.set("x-accel-buffering", "no");
+  headers.push(
+    ["content-type", contentType],
+    // Nobody on the way may hold events back to compress or buffer them (SSE-13).
+    ["cache-control", "no-cache, no-transform"],
+    ["x-accel-buffering", "no"],
+  );
   return headers;
 }
 
@@ -192,21 +211,21 @@ export function streamHeaders(
  *
  * @param routed The answer.
  */
-export function answerHeaders(routed: RoutedAnswer): Headers {
-  const headers = new Headers({
-    "x-covey-node": routed.node,
-    "x-covey-decision": routed.decision,
-    "x-covey-model": headerSafe(routed.model),
-  });
-  if (Number.isFinite(routed.predictedMs)) {
-    headers.set("x-covey-predicted-ms", String(Math.round(routed.predictedMs)));
+export function answerHeaders(routed: RoutedAnswer): HeaderList {
+  const headers: HeaderList = [
+    ["x-covey-node", routed.node],
+    ["x-covey-decision", routed.decision],
+    ["x-covey-model", headerSafe(routed.model)],
+  ];
+  const { predictedMs, predictedP80Ms } = routed;
+  if (Number.isFinite(predictedMs)) {
+    headers.push(["x-covey-predicted-ms", String(Math.round(predictedMs))]);
   }
-  const { predictedP80Ms } = routed;
   if (predictedP80Ms !== undefined && Number.isFinite(predictedP80Ms)) {
-    headers.set(
+    headers.push([
       "x-covey-predicted-p80-ms",
       String(Math.round(predictedP80Ms)),
-    );
+    ]);
   }
   return headers;
 }

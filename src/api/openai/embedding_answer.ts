@@ -93,12 +93,12 @@ function readVector(value: JsonValue | undefined): ReadVector {
   if (typeof value === "string") return readBase64(value);
   if (!Array.isArray(value)) throw broken("no vector for an input");
   if (value.length === 0) throw broken("an empty vector");
-  const numbers: number[] = [];
-  for (const one of value) {
-    if (typeof one !== "number") throw broken("a vector with a gap in it");
-    numbers.push(one);
-  }
-  return { format: "float", width: numbers.length, numbers: () => numbers };
+  if (!value.every(isFiniteNumber)) throw broken("a vector with a gap in it");
+  return { format: "float", width: value.length, numbers: () => value };
+}
+
+function isFiniteNumber(value: JsonValue): value is number {
+  return Number.isFinite(value);
 }
 
 const FLOAT_BYTES = 4;

@@ -25,11 +25,13 @@ const LONGEST_CONVERSATION = 256;
 /**
  * Read the header `x-covey-conversation`.
  *
- * @param header Its value, or null.
+ * @param header Its value, or undefined.
  * @returns The conversation's name, or null where none was given.
  * @throws {Fault} When it is too long to be kept.
  */
-export function parseConversation(header: string | null): string | null {
+export function parseConversation(
+  header: string | undefined,
+): string | null {
   const name = header?.trim() ?? "";
   if (name.length > LONGEST_CONVERSATION) {
     throw new Fault(
@@ -44,13 +46,13 @@ export function parseConversation(header: string | null): string | null {
 /**
  * Read the header `x-covey-continue`.
  *
- * @param header Its value, or null.
+ * @param header Its value, or undefined.
  * @param otherwise What holds where it says nothing.
  * @returns What of the envelope it decides.
  * @throws {Fault} When it is neither yes nor no.
  */
 export function parseContinue(
-  header: string | null,
+  header: string | undefined,
   otherwise: boolean,
 ): Pick<Envelope, "resumable"> {
   switch (header?.trim().toLowerCase() ?? "") {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonObject, ModelFeature } from "../../domain/mod.ts";
+import type { JsonObject, JsonValue, ModelFeature } from "../../domain/mod.ts";
 import { describeSchema } from "../openapi_schema.ts";
 import { checkFields } from "./request_fault.ts";
 
@@ -69,6 +69,8 @@ export function parseModelName(body: JsonObject): string {
   return checkFields(NAMED, body).model;
 }
 
+const OWN_FIELDS: readonly string[] = ["source", "covey_resume"];
+
 /**
  * Read what chat and completion requests have in common (REQ-01, SSE-14).
  *
@@ -80,7 +82,7 @@ export function parseGeneration(body: JsonObject): Generation {
   const fields = checkFields(SCHEMA, body);
   const stream = fields.stream ?? false;
   const most = fields.max_completion_tokens ?? fields.max_tokens ?? -1;
-  const dropped = new Set(["source", "covey_resume"]);
+  const dropped = new Set(OWN_FIELDS);
   if (Array.isArray(fields.stop) && fields.stop.length === 0) {
     dropped.add("stop");
   }
@@ -104,17 +106,18 @@ export function parseGeneration(body: JsonObject): Generation {
  *
  * @param body The body as sent.
  * @param dropped Keys to leave out, beside those that are null.
- * @returns The copy.
+ * @returns The copy; the body itself where nothing is left out.
  */
 export function engineBody(
   body: JsonObject,
   dropped: ReadonlySet<string>,
 ): JsonObject {
-  return Object.fromEntries(
-    Object.entries(body).filter(([key, value]) =>
-      value !== null && !dropped.has(key)
-    ),
-  );
+  const isPassed = ([key, value]: [string, JsonValue | undefined]) =>
+    value !== null && !dropped.has(key);
+  const entries = Object.entries(body);
+  return entries.every(isPassed)
+    ? body
+    : Object.fromEntries(entries.filter(isPassed));
 }
 
 /** The schema of what chats and completions have in common, for the API's description. */

@@ -99,7 +99,7 @@ async function writeRanking(
     relevance_score: score,
   }));
   const headers = answerHeaders(routed);
-  headers.set("content-type", "application/json");
+  headers.push(["content-type", "application/json"]);
   return new Response(
     JSON.stringify({ object: "list", ...answer, results }),
     { status: routed.status, headers },

@@ -15,8 +15,6 @@ const BYTES_PER_TOKEN = 4;
 /** What an image counts as: a 336 × 336 picture in patches of 14. */
 const TOKENS_PER_IMAGE = 576;
 
-const encoder = new TextEncoder();
-
 /**
  * Estimate the tokens of a text.
  *
@@ -24,10 +22,43 @@ const encoder = new TextEncoder();
  * @returns Tokens, at least 1.
  */
 export function estimateTextTokens(text: string): number {
-  return Math.max(
-    1,
-    Math.ceil(encoder.encode(text).length / BYTES_PER_TOKEN),
-  );
+  return Math.max(1, Math.ceil(utf8Length(text) / BYTES_PER_TOKEN));
+}
+
+const SHORT = 512;
+const encoder = new TextEncoder();
+/** Written to and never read. */
+const SCRATCH: Uint8Array<ArrayBuffer> = new Uint8Array(16 * 1024);
+
+/** Bytes of a text as UTF-8, without keeping them: a long prompt is none to copy for its length. */
+function utf8Length(text: string): number {
+  if (text.length <= SHORT) return shortLength(text);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    // One more than there is room for: no pair is ever cut.
+    const rest = text.slice(at, at + SCRATCH.length + 1);
+    const { read, written } = encoder.encodeInto(rest, SCRATCH);
+    at += read;
+    bytes += written;
+  }
+  return bytes;
+}
+
+function shortLength(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) continue;
+    // Both halves of a pair make four bytes together; one that is alone, three.
+    bytes += unit < 0x800 ? 1 : 2;
+    if (isPairAt(text, at)) at++;
+  }
+  return bytes;
+}
+
+function isPairAt(text: string, at: number): boolean {
+  const [high, low] = [text.charCodeAt(at), text.charCodeAt(at + 1)];
+  return high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Fault, type JsonObject, type JsonValue } from "../../../domain/mod.ts";
 import type { Clock } from "../../../platform/mod.ts";
 import { type BodyBounds, readBody } from "../../body.ts";
+import type { HeadFields } from "../../head_fields.ts";
 import { wrongField } from "../request_fault.ts";
 import { parseMultipart } from "./multipart.ts";
 
@@ -15,6 +16,7 @@ const LONGEST_FIELD_BYTES = 64 * 1024;
  * @param request The request.
  * @param bounds What is too much and too slow.
  * @param clock Measures the deadlines.
+ * @param fields Its head.
  * @returns The object.
  * @throws {Fault} When the body can not be read as that.
  */
@@ -22,16 +24,17 @@ export async function readAudioForm(
   request: Request,
   bounds: BodyBounds,
   clock: Clock,
+  fields: HeadFields,
 ): Promise<JsonObject> {
-  const contentType = request.headers.get("content-type") ?? "";
-  const bytes = await readBody(request, bounds, clock);
-  const fields: Record<string, JsonValue> = Object.create(null);
+  const contentType = fields.get("content-type") ?? "";
+  const bytes = await readBody(request, bounds, clock, fields);
+  const form: Record<string, JsonValue> = Object.create(null);
   for (const part of parseMultipart(bytes, contentType)) {
     if (part.name === "file") {
-      if (fields.file !== undefined) {
+      if (form.file !== undefined) {
         throw wrongField("file", "must be given once");
       }
-      fields.file = {
+      form.file = {
         name: part.filename ?? "",
         type: part.contentType,
         size: part.bytes.length,
@@ -48,9 +51,9 @@ export async function readAudioForm(
     const value = new TextDecoder().decode(part.bytes);
     if (part.name.endsWith("[]")) {
       const name = part.name.slice(0, -2);
-      const known = fields[name];
-      fields[name] = [...(Array.isArray(known) ? known : []), value];
-    } else fields[part.name] = value;
+      const known = form[name];
+      form[name] = [...(Array.isArray(known) ? known : []), value];
+    } else form[part.name] = value;
   }
-  return { ...fields };
+  return { ...form };
 }

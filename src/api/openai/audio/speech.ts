@@ -55,8 +55,10 @@ export const readSpeech: InferenceReader = (body, envelope) => {
     answer: async (routed, { nowMs }) => {
       if (routed.status >= 400) return await respondWith(routed, asked, nowMs);
       const headers = answerHeaders(routed);
-      headers.set("content-type", routed.contentType);
-      headers.set("cache-control", "no-store");
+      headers.push(
+        ["content-type", routed.contentType],
+        ["cache-control", "no-store"],
+      );
       return new Response(routed.body, {
         status: routed.status,
         headers,

@@ -122,9 +122,9 @@ async function writeTranscript(
   const segments = read.data.segments ?? [];
   const duration = read.data.duration ?? null;
   const headers = answerHeaders(routed);
-  headers.set("cache-control", "no-store");
+  headers.push(["cache-control", "no-store"]);
   const respond = (contentType: string, content: string) => {
-    headers.set("content-type", contentType);
+    headers.push(["content-type", contentType]);
     return new Response(content, { headers });
   };
   const timed = () => {
