@@ -4,6 +4,7 @@ import { eventually } from "../../scripts/lab/eventually.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { startFakeOllama } from "../fakes/fake_ollama.ts";
 import { startFakeVllm } from "../fakes/fake_vllm.ts";
+import { startUpstreamServer } from "../fakes/upstream_server.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
 /** Start a node without an engine of its own, in front of upstream servers. */
@@ -42,6 +43,14 @@ Deno.test("a node serves what Ollama and vLLM have, and dead servers neither del
   const free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const refused = free.addr.port;
   free.close();
+  // One that sends its head, and the body never.
+  const bodiless = stack.use(
+    startUpstreamServer(() =>
+      new Response(new ReadableStream(), {
+        headers: { "content-type": "application/json" },
+      })
+    ),
+  );
   const node = await startInFrontOf(
     stack,
     [
@@ -49,6 +58,7 @@ Deno.test("a node serves what Ollama and vLLM have, and dead servers neither del
       `gpu=vllm:${vllm.url}/v1/`,
       `silent=vllm:http://127.0.0.1:${silent.addr.port}`,
       `gone=ollama:http://127.0.0.1:${refused}`,
+      `bodiless=vllm:${bodiless.url}`,
     ].join(","),
   );
   const wanted = ["big:70b", "mymodel:latest", "nomic:latest", "qwen/qwen3-8b"];
@@ -57,6 +67,14 @@ Deno.test("a node serves what Ollama and vLLM have, and dead servers neither del
     return models.length === wanted.length ? models : undefined;
   });
   assert.deepEqual(await modelsOf(node.url), wanted);
+  // None of the dead ones is waited for: a list that hangs never comes.
+  for (let n = 0; n < 60; n++) {
+    assert.deepEqual(await modelsOf(node.url), wanted);
+    const tags = await fetch(`${node.url}/api/tags`);
+    assert.equal(tags.status, 200);
+    const { models } = await tags.json();
+    assert.equal(models.length, wanted.length);
+  }
   const client = new OpenAI({ baseURL: `${node.url}/v1`, apiKey: "none" });
   for (const model of ["mymodel", "qwen/qwen3-8b"]) {
     let text = "";
@@ -91,6 +109,23 @@ Deno.test("a node serves what Ollama and vLLM have, and dead servers neither del
   );
   const { workers } = await (await fetch(`${node.url}/fleet/health`)).json();
   assert.equal(workers.length, 1);
+  const states = await eventually("the dead are shown as such", async () => {
+    const health = await (await fetch(`${node.url}/fleet/health`)).json();
+    const found = health.workers[0].checks.engines.map((
+      { id, state }: { id: string; state: string },
+    ) => [id, state]);
+    const isJudged = found.filter(([, state]: [string, string]) =>
+      state === "unavailable"
+    ).length === 3;
+    return isJudged ? found : undefined;
+  });
+  assert.deepEqual(states, [
+    ["box", "available"],
+    ["gpu", "available"],
+    ["silent", "unavailable"],
+    ["gone", "unavailable"],
+    ["bodiless", "unavailable"],
+  ]);
 });
 
 Deno.test({

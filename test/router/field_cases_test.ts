@@ -114,6 +114,49 @@ Deno.test("an engine that fails at once attracts no traffic, and comes back when
   }
 });
 
+Deno.test("an engine that failed at once and is well again gets its share back by and by (RTE-03)", async () => {
+  let isWell = false;
+  const offers = [
+    offerOf({ queue: { slots: 4, runningMs: [], waitingMs: [] } }),
+  ];
+  const { router, local, peers, clock } = setUpRouter(
+    () => isWell ? answeringIn(1000, 100) : status(503, 5),
+    [() => answeringIn(1000, 100)],
+    { offers, policy: "balanced" },
+  );
+  const [peer] = peers;
+  assert(peer !== undefined);
+  peer.hop = { medianMs: 1, jitterMs: 0 };
+  const pinned = chatRequest({ source: { kind: "local" } });
+  for (let n = 0; n < 5; n++) {
+    const answer = router.route(pinned, NEVER);
+    answer.catch(() => {});
+    await clock.advance(100);
+    await assert.rejects(answer);
+  }
+  isWell = true;
+  const failed = local.attempts.length;
+  local.mostRunning = 0;
+  /** What eight callers at a time have run here and there, batch by batch. */
+  const shareOf = async (batches: number) => {
+    const [here, there] = [local.attempts.length, peer.attempts.length];
+    for (let n = 0; n < batches; n++) {
+      await Promise.all(Array.from({ length: 8 }, () => ask(router, clock)));
+    }
+    const served = local.attempts.length - here;
+    return served / (served + peer.attempts.length - there);
+  };
+  assert.equal(await shareOf(5), 0, "while its breaker is open");
+  await clock.advance(30_000);
+  const first = await shareOf(1);
+  assert(first > 0 && first <= 1 / 8, `a probe at a time: ${first}`);
+  assert.equal(local.mostRunning, 1);
+  await shareOf(2);
+  const last = await shareOf(10);
+  assert(last >= 0.4 && last <= 0.6, `an equal share again: ${last}`);
+  assert(local.attempts.length > failed + 40);
+});
+
 async function ask(
   router: OwnedRouter,
   clock: ReturnType<typeof setUpRouter>["clock"],

@@ -246,6 +246,81 @@ Deno.test("HW-04 a program that hangs is killed and keeps nothing waiting", asyn
   assert.deepEqual(machine.log.lines, []);
 });
 
+Deno.test("HW-01 createSensors tells a Pi's temperature as the kernel has it, or the firmware where the kernel has none, and never 0 or below", async () => {
+  const zone = "/sys/class/thermal/thermal_zone0";
+  for (
+    const [kernel, firmware, expected] of [
+      ["51000\n", "56.3", 51],
+      [null, "56.3", 56.3],
+      ["0\n", "56.3", 56.3],
+      ["-1\n", "0.0", null],
+      [null, "-1", null],
+      [null, "", null],
+    ] as const
+  ) {
+    const machine = new PlayedMachine();
+    // The firmware's program prints one thing for each question here.
+    machine.processes.onSpawn = (child) => {
+      const [program, question] = child.options.command;
+      queueMicrotask(() => {
+        if (program === "vcgencmd") {
+          child.print(
+            question === "measure_temp"
+              ? `temp=${firmware}'C\n`
+              : "throttled=0x0\n",
+          );
+          child.exit(0);
+        } else child.exit(program === "sensors" ? 0 : 127);
+      });
+    };
+    if (kernel !== null) {
+      await machine.write(`${zone}/type`, "cpu-thermal\n");
+      await machine.write(`${zone}/temp`, kernel);
+    }
+    await using sensors = machine.watch();
+    await machine.clock.advance(12_000);
+    const what = `kernel ${kernel}, firmware ${firmware}`;
+    assert.equal(sensors.reading().temperatureCelsius, expected, what);
+    assert.equal(sensors.factor(), 1, what);
+    assert.deepEqual(machine.log.lines, [], what);
+  }
+});
+
+Deno.test("HW-04 createSensors asks for no password on a Mac, and takes what its programs can not tell for unknown", async () => {
+  for (
+    const text of [
+      "usage: powermetrics must be invoked as the superuser",
+      "Password:",
+      "P0-Cluster Online: 100%\nP1-Cluster Online: 100%\n",
+      "<?xml version='1.0'?><plist>\0<dict/></plist>\0",
+      null,
+    ]
+  ) {
+    const machine = new PlayedMachine();
+    const programs = ["pmset", "sysctl", "vm_stat", "ps", "df"];
+    for (const program of programs) machine.prints.set(program, text);
+    {
+      await using sensors = machine.watch({ platform: "darwin" });
+      await machine.clock.advance(120_000);
+      const { cpuCount: _known, ...reading } = sensors.reading();
+      assert.deepEqual(
+        Object.entries(reading).filter(([, value]) => value !== null),
+        [],
+        `${text}`,
+      );
+      assert.equal(sensors.factor(), 1);
+      assert.equal(sensors.served().kind, "everyone");
+    }
+    // What hung was killed; nothing is left behind, and root was not asked for.
+    for (const { options, signals } of machine.processes.children) {
+      const [program = ""] = options.command;
+      assert(programs.includes(program), program);
+      if (text === null) assert.deepEqual(signals, ["SIGKILL"], program);
+    }
+    assert.deepEqual(machine.log.lines, []);
+  }
+});
+
 Deno.test("an idle node looks at its machine each 10 s, a busy one each 2 s", async () => {
   const machine = new PlayedMachine();
   let reads = 0;

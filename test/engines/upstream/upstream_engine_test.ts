@@ -3,6 +3,7 @@ import { Fault } from "../../../src/domain/mod.ts";
 import { parseUpstreamUrl } from "../../../src/engines/upstream/upstream_url.ts";
 import { startFakeOllama } from "../../fakes/fake_ollama.ts";
 import { startFakeVllm } from "../../fakes/fake_vllm.ts";
+import { startRawUpstream } from "../../fakes/raw_upstream.ts";
 import {
   openAiAnswer,
   startUpstreamServer,
@@ -209,6 +210,31 @@ Deno.test("a 429 rests the engine for its Retry-After and no call goes there mea
   isBusy = false;
   await setup.clock.advance(7_500);
   assert.equal(await ask(), 200);
+});
+
+Deno.test("a 429 with two Retry-After headers, or one of nonsense, rests the engine for the usual time, as its standing shows (RET-01)", async () => {
+  for (const said of [["3", "5"], ["-3"], ["1.5"], ["soon"], [""]]) {
+    await using server = await startRawUpstream(["m"], async (one) => {
+      const headers = said.map((value) => `Retry-After: ${value}\r\n`).join("");
+      await one.write(
+        `HTTP/1.1 429 Too Many\r\n${headers}content-length: 2\r\n\r\n{}`,
+      );
+      one.end();
+    });
+    await using setup = await setUpUpstreams({
+      kind: "vllm",
+      url: server.url,
+    });
+    const restsForMs = () => setup.router.standing()[0]?.engines[0]?.restsForMs;
+    await assert.rejects(setup.ask(), { code: "cooling_down" });
+    assert.equal(restsForMs(), 30_000, said.join(" and "));
+    await setup.clock.advance(29_000);
+    await assert.rejects(setup.ask(), { code: "cooling_down" });
+    assert.equal(server.calls.length, 1, "not asked before");
+    await setup.clock.advance(1_000);
+    await assert.rejects(setup.ask(), { code: "cooling_down" });
+    assert.equal(server.calls.length, 2);
+  }
 });
 
 Deno.test("a caller who leaves ends the connection to the server", async () => {
