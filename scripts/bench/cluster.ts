@@ -204,8 +204,15 @@ async function measure(variant: Variant): Promise<Row[]> {
     await closedLoop(4, 1, (n) => embeddings(entry, n, source));
   }
   const found: Row[] = [];
-  const add = (row: Omit<Row, "goals">) =>
+  const add = (row: Omit<Row, "goals">) => {
     found.push({ ...row, goals: goalsOf(row, variant.speed) });
+    // A run takes many minutes: what is measured stands there at once.
+    const { concurrency, pair, ratio, routing, work } = row;
+    // deno-lint-ignore no-console
+    console.error(
+      `${pair} ${routing} ${work} at ${concurrency}: ${ratio.toFixed(3)}`,
+    );
+  };
   for (const concurrency of extent.textAt) {
     if (!wants("text", concurrency, variant)) continue;
     const jobs = extent.textJobs[concurrency === 1 ? 0 : 1];
