@@ -1,4 +1,9 @@
-import type { MachineReading, NodeId, QueueReport } from "@covey/core/domain";
+import {
+  type MachineReading,
+  type NodeId,
+  type QueueReport,
+  roomOnCards,
+} from "@covey/core/domain";
 
 /** A new request's predicted wait from which on a member counts as saturated. */
 export const SATURATED_MS = 10_000;
@@ -145,13 +150,18 @@ function couldHold(
     models.some((one) => one.root === root)
   ) return false;
   const { diskFreeBytes, diskTotalBytes, memoryTotalBytes } = machine;
+  const { cardMemoryTotalBytes: cardBytes } = machine;
   return diskFreeBytes !== null && diskTotalBytes !== null &&
     memoryTotalBytes !== null &&
-    memoryTotalBytes >= sizeBytes * MEMORY_FACTOR &&
+    memoryTotalBytes + roomOnCards(cardBytes, cardBytes) >=
+      sizeBytes * MEMORY_FACTOR &&
     diskFreeBytes - sizeBytes >=
       Math.min(diskTotalBytes * FREE_SHARE, FREE_BYTES);
 }
 
 function freeMemoryOf({ machine }: PlacedMember): number {
-  return machine?.memoryAvailableBytes ?? 0;
+  const { cardMemoryFreeBytes = null, cardMemoryTotalBytes = null } = machine ??
+    {};
+  return (machine?.memoryAvailableBytes ?? 0) +
+    roomOnCards(cardMemoryTotalBytes, cardMemoryFreeBytes);
 }

@@ -71,6 +71,29 @@ Deno.test("decidePlacement copies a model to the idle member with most memory on
   );
 });
 
+Deno.test("decidePlacement counts memory of cards that a member computes on", () => {
+  const small = {
+    ...MACHINE,
+    memoryTotalBytes: 8e9,
+    memoryAvailableBytes: 6e9,
+  };
+  const carded = {
+    ...small,
+    cardMemoryTotalBytes: 24e9,
+    cardMemoryFreeBytes: 23e9,
+  };
+  const to = (...peers: readonly PlacedMember[]) =>
+    decide(holder(1, FULL), peers).ask?.to;
+  assert.equal(to(idle(2, { machine: small })), undefined);
+  assert.equal(
+    to(
+      idle(2, { machine: { ...MACHINE, memoryAvailableBytes: 25e9 } }),
+      idle(3, { machine: carded }),
+    ),
+    nodeIdOf(3),
+  );
+});
+
 Deno.test("decidePlacement leaves members alone that hold the model, work, lack room, or are not known well enough", () => {
   const full = { ...MACHINE, diskFreeBytes: 25e9 };
   const small = { ...MACHINE, memoryTotalBytes: 12e9 };

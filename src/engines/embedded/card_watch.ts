@@ -117,9 +117,11 @@ export class CardWatch {
           throw error;
         });
     const names = new Set<string>();
+    // One after the other: looks side by side would each take a thread for good.
     for (const { name, packages } of PACKS) {
-      const here = await Promise.all(packages.map((one) => isHere(one.name)));
-      if (!here.includes(false)) names.add(name);
+      let isWhole = true;
+      for (const one of packages) isWhole &&= await isHere(one.name);
+      if (isWhole) names.add(name);
     }
     return names;
   }
