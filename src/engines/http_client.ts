@@ -1,6 +1,7 @@
-import { type BodyReader, readBody } from "./body_reader.ts";
+import type { PieceSource } from "../domain/mod.ts";
+import { readBody } from "./body_reader.ts";
 
-const NOTHING: BodyReader = {
+const NOTHING: PieceSource = {
   read: () => Promise.resolve(undefined),
   cancel: () => Promise.resolve(),
   isOver: true,
@@ -25,7 +26,7 @@ export interface HttpFields {
 export interface HttpReply {
   readonly status: number;
   readonly headers: HttpFields;
-  readonly body: BodyReader;
+  readonly body: PieceSource;
 }
 
 /** Talks to one engine's HTTP server. Disposing of it closes its connections. */

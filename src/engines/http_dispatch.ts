@@ -8,7 +8,6 @@ import {
   SourcedAnswer,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
-import type { BodyReader } from "./body_reader.ts";
 import type { HttpClient } from "./http_client.ts";
 import { MalformedAnswerError } from "./plain_http/malformed_answer.ts";
 
@@ -152,11 +151,11 @@ interface Passage {
 
 /** A server's bytes as they come. The end of a dead server's connection is not the end of its answer. */
 class PassedBody implements PieceSource {
-  readonly #body: BodyReader;
+  readonly #body: PieceSource;
   readonly #passage: Passage;
   #isOver = false;
 
-  constructor(body: BodyReader, passage: Passage) {
+  constructor(body: PieceSource, passage: Passage) {
     this.#body = body;
     this.#passage = passage;
   }

@@ -1,4 +1,5 @@
-import { type BodyReader, readBody } from "../body_reader.ts";
+import type { PieceSource } from "../../domain/mod.ts";
+import { readBody } from "../body_reader.ts";
 import type { AnswerFields } from "./answer_head.ts";
 import { MalformedAnswerError, quoted } from "./malformed_answer.ts";
 
@@ -12,8 +13,8 @@ import { MalformedAnswerError, quoted } from "./malformed_answer.ts";
  */
 export function decodedBody(
   fields: AnswerFields,
-  body: BodyReader,
-): BodyReader {
+  body: PieceSource,
+): PieceSource {
   const coding = fields.get("content-encoding")?.toLowerCase() ?? "identity";
   switch (coding) {
     case "":
@@ -33,7 +34,7 @@ export function decodedBody(
   }
 }
 
-function unpacked(body: BodyReader, format: CompressionFormat): BodyReader {
+function unpacked(body: PieceSource, format: CompressionFormat): PieceSource {
   const packed = new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       const piece = await body.read();

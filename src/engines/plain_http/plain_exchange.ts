@@ -1,4 +1,4 @@
-import type { BodyReader } from "../body_reader.ts";
+import type { PieceSource } from "../../domain/mod.ts";
 import type { AnswerHead } from "./answer_head.ts";
 import { AnswerParser } from "./answer_parser.ts";
 import { keepsAlive } from "./body_framing.ts";
@@ -14,7 +14,7 @@ export class UnsentError extends Error {
 }
 
 /** One request on a connection, and the body of its answer. */
-export class PlainExchange implements BodyReader {
+export class PlainExchange implements PieceSource {
   readonly #connection: PlainConnection;
   readonly #signal: AbortSignal;
   readonly #onReusable: (head: AnswerHead) => void;

@@ -1,5 +1,4 @@
-import type { JsonValue } from "../../domain/mod.ts";
-import type { BodyReader } from "../body_reader.ts";
+import type { JsonValue, PieceSource } from "../../domain/mod.ts";
 
 /** A catalogue of a thousand models is far smaller. */
 const MOST_BYTES = 8 * 1024 * 1024;
@@ -12,7 +11,7 @@ const MOST_BYTES = 8 * 1024 * 1024;
  * @throws {Error} When the server breaks off.
  */
 export async function readBoundedJson(
-  body: BodyReader,
+  body: PieceSource,
 ): Promise<JsonValue | undefined> {
   const text = await readBoundedText(body, MOST_BYTES);
   if (text === null) return undefined;
@@ -33,7 +32,7 @@ export async function readBoundedJson(
  * @throws {Error} When the server breaks off.
  */
 export async function readBoundedText(
-  body: BodyReader,
+  body: PieceSource,
   mostBytes: number,
 ): Promise<string | null> {
   const decoder = new TextDecoder();

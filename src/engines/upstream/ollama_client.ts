@@ -2,9 +2,9 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  streamOf,
   type Upkeep,
 } from "../../domain/mod.ts";
-import { streamOf } from "../body_reader.ts";
 import {
   type HttpCall,
   type HttpClient,
