@@ -10,7 +10,7 @@ const SCHEME_LENGTH = "https://".length;
  */
 export function pathOf(url: string): string {
   const start = url.indexOf("/", SCHEME_LENGTH);
-  const query = url.indexOf("?", start);
+  const query = url.indexOf("?", SCHEME_LENGTH);
   const path = url.slice(start, query < 0 ? undefined : query);
   // Parsing costs more than all else that is done to find the route.
   if (start > 0 && PLAIN.test(path) && !path.startsWith("//")) return path;

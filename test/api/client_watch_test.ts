@@ -55,6 +55,31 @@ Deno.test("createClientWatch tells one who waits that its client left, and nobod
   assert.equal(clock.pending, 0, "nothing ticks once nobody waits");
 });
 
+Deno.test("createClientWatch asks what else tells only for one who waits a tenth of a second", async () => {
+  const clock = new ManualClock();
+  const watch = createClientWatch(clock, {
+    readText: () => Promise.reject(new Error("no such file")),
+  });
+  const ports = { localPort: 1, remotePort: 2 };
+  const unasked = () => assert.fail("the answer was there at once");
+  await watch.during(ports, unasked, () => Promise.resolve());
+  await clock.advance(100);
+  assert.equal(clock.pending, 0);
+
+  const request = new AbortController();
+  let reason: unknown = null;
+  const end = watch.during(ports, () => request.signal, async (left) => {
+    left.addEventListener("abort", () => reason = left.reason);
+    await clock.sleep(1_000);
+  });
+  await clock.advance(150);
+  assert.equal(reason, null);
+  request.abort("gone");
+  assert.equal(reason, "gone");
+  await clock.advance(1_000);
+  await end;
+});
+
 Deno.test("createClientWatch believes every client where the kernel tells nothing", async () => {
   const clock = new ManualClock();
   const watch = createClientWatch(clock, {

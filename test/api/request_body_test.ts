@@ -229,6 +229,33 @@ Deno.test("handle gives up on a body that stops arriving, and on one that only t
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("handle gives a body that says that it is small one deadline, and no more than it may hold", async () => {
+  const { api, clock } = apiUnderTest({ bodyLimitBytes: KIB });
+  const silent = new ReadableStream<Uint8Array>();
+  const stalled = api.handle(
+    post(PATH, silent, { "content-length": "200" }),
+    LOOPBACK,
+  );
+  await clock.advance(60_000);
+  const late = await stalled;
+  assert.equal(late.status, 408);
+  assert.match((await errorOf(late)).message, /did not arrive within 60 s/);
+  assert.equal(clock.pending, 0);
+
+  const lying = post(PATH, "x".repeat(2 * KIB), { "content-length": "200" });
+  assert.equal((await api.handle(lying, LOOPBACK)).status, 413);
+
+  const torn = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.error(new TypeError("connection reset")),
+  });
+  const response = await api.handle(
+    post(PATH, torn, { "content-length": "200" }),
+    LOOPBACK,
+  );
+  assert.equal(response.status, 400);
+  assert.match((await errorOf(response)).message, /broke off/);
+});
+
 Deno.test("handle says that a body broke off when its connection did", async () => {
   const { api } = apiUnderTest();
   const broken = new ReadableStream<Uint8Array>({
