@@ -3,6 +3,7 @@ import {
   readStream,
   RunningHost,
   tinyArguments,
+  untilSlots,
 } from "./embedded_host_driver.ts";
 
 let host: RunningHost;
@@ -159,11 +160,9 @@ Deno.test("engine host refuses n beside an answer to go on with, and more than i
 
 /** Ask for the slots until so many compute. */
 async function untilBusy(count: number): Promise<void> {
-  for (;;) {
-    const slots: readonly { is_processing: boolean }[] = await host.json(
-      "/slots",
-    );
-    const busy = slots.filter((slot) => slot.is_processing);
-    if (busy.length === count) return;
-  }
+  await untilSlots(
+    host,
+    (slots) =>
+      slots.filter(({ is_processing }) => is_processing).length === count,
+  );
 }

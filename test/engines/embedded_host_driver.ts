@@ -166,6 +166,20 @@ export async function tinyArguments(
   ];
 }
 
+const MAX_ASKS = 20_000;
+
+/** Ask a host for its slots until a condition holds; each ask is a round trip, so no sleep. */
+export async function untilSlots(
+  host: RunningHost,
+  // deno-lint-ignore no-explicit-any
+  holds: (slots: any[]) => boolean,
+): Promise<void> {
+  for (let asks = 0; asks < MAX_ASKS; asks++) {
+    if (holds(await host.json("/slots"))) return;
+  }
+  throw new Error("The slots never came to what was waited for");
+}
+
 /** Data of a stream's events, parsed; the terminator as the text it is. */
 // deno-lint-ignore no-explicit-any
 export async function readStream(response: Response): Promise<any[]> {

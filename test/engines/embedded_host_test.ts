@@ -18,19 +18,6 @@ Deno.test.afterAll(async () => {
   await host[Symbol.asyncDispose]();
 });
 
-const MAX_ASKS = 20_000;
-
-/** Ask `/slots` until a condition holds; each ask is a round trip, so no sleep. */
-async function untilSlots(
-  // deno-lint-ignore no-explicit-any
-  holds: (slots: any[]) => boolean,
-): Promise<void> {
-  for (let asks = 0; asks < MAX_ASKS; asks++) {
-    if (holds(await host.json("/slots"))) return;
-  }
-  assert.fail("The slots never came to what was waited for");
-}
-
 Deno.test("engine host streams in OpenAI's shape with llama-server's timings", async () => {
   const response = await host.ask(CHAT, {
     model: "asked-name",
@@ -365,79 +352,6 @@ Deno.test("engine host evaluates only what is new in a second turn", async () =>
     second.usage.prompt_tokens_details.cached_tokens,
     cache_n,
   );
-});
-
-Deno.test("engine host decodes two requests side by side", async () => {
-  const ask = {
-    messages: say("Go on"),
-    ignore_eos: true,
-    max_tokens: 300,
-    stream: true,
-  };
-  const order: string[] = [];
-  const follow = async (name: string) => {
-    const response = await host.ask(CHAT, ask);
-    assert.ok(response.body);
-    for await (const _ of response.body) order.push(name);
-  };
-  await Promise.all([follow("a"), follow("b")]);
-  const changes = order.filter((name, at) => name !== order[at - 1]).length;
-  assert.ok(changes > 20, `changed ${changes} times over ${order.length}`);
-});
-
-Deno.test("engine host stops and frees the slot when the client leaves", async () => {
-  // Long enough for a body that does not arrive together with its headers.
-  const ask = {
-    messages: say("Go on. ".repeat(200)),
-    ignore_eos: true,
-    max_tokens: 2000,
-  };
-  for (const stream of [true, false]) {
-    const leaving = new AbortController();
-    const answer = host.ask(CHAT, { ...ask, stream }, {
-      signal: leaving.signal,
-    });
-    if (stream) {
-      const response = await answer;
-      const reader = response.body?.getReader();
-      await reader?.read();
-      await untilSlots((slots) => slots.some((slot) => slot.is_processing));
-      leaving.abort();
-      await assert.rejects(async () => {
-        while (!(await reader?.read())?.done);
-      });
-    } else {
-      const gone = assert.rejects(answer);
-      await untilSlots((slots) => slots.some((slot) => slot.is_processing));
-      leaving.abort();
-      await gone;
-    }
-    await untilSlots((slots) => slots.every((slot) => !slot.is_processing));
-  }
-});
-
-Deno.test("engine host lets a waiting request go when its client leaves", async () => {
-  const ask = {
-    messages: say("Go on"),
-    ignore_eos: true,
-    max_tokens: 2000,
-  };
-  const busy = [new AbortController(), new AbortController()];
-  const running = busy.map((one) =>
-    assert.rejects(host.ask(CHAT, ask, { signal: one.signal }))
-  );
-  await untilSlots((slots) => slots.every((slot) => slot.is_processing));
-  const leaving = new AbortController();
-  const waiting = assert.rejects(
-    host.ask(CHAT, ask, { signal: leaving.signal }),
-  );
-  await untilSlots((slots) => slots[0].n_waiting === 1);
-  leaving.abort();
-  await waiting;
-  await untilSlots((slots) => slots[0].n_waiting === 0);
-  for (const one of busy) one.abort();
-  await Promise.all(running);
-  await untilSlots((slots) => slots.every((slot) => !slot.is_processing));
 });
 
 Deno.test("engine host refuses what does not fit and stops at the end of the context", async () => {

@@ -6,17 +6,14 @@ import {
   type QueueReport,
   type Router,
   type StartResult,
-  type WorkReport,
 } from "@covey/core/domain";
 import {
   type Clock,
   createSystemClock,
   ManualClock,
 } from "@covey/core/platform";
-import { HopMeter } from "../../src/link/hop_meter.ts";
 import { PeerEngines } from "../../src/link/peer_engine.ts";
 import type { MemberChannel } from "../../src/link/member_channel.ts";
-import { parseWorkReport } from "../../src/link/work_wire.ts";
 import {
   attemptFrom,
   bodyOf,
@@ -24,6 +21,7 @@ import {
   makeIdentity,
   openLink,
 } from "./link_fixture.ts";
+import { reportWith } from "./report_of.ts";
 
 const server = await makeIdentity(1);
 const entry = await makeIdentity(2);
@@ -31,34 +29,6 @@ const entryId = entry.id;
 
 const QUEUE: QueueReport = { slots: 2, runningMs: [100, 300], waitingMs: [50] };
 const never = new AbortController().signal;
-
-function reportWith(queue: QueueReport, seen = 4): WorkReport {
-  return {
-    engines: [{
-      id: "sim/1",
-      offers: [{
-        model: "m",
-        root: null,
-        capabilities: ["chat"],
-        features: [],
-        contextLength: 4096,
-        sizeBytes: null,
-        state: { kind: "loading", remainingMs: 1000 },
-        device: "cpu",
-        queue,
-        rates: {
-          prefillTokensPerSecond: 100,
-          tpotMs: [10],
-          loadTimeMs: 0,
-          observations: 0,
-          typicalError: 0.5,
-          expectedOutputTokens: 100,
-        },
-      }],
-    }],
-    dispatchesSeen: { [entryId]: seen },
-  };
-}
 
 interface Peer {
   readonly engine: Engine;
@@ -71,7 +41,7 @@ interface Peer {
 function peerOn(
   link: LinkFixture,
   clock: Clock = createSystemClock(),
-  work = { report: reportWith(QUEUE), atMs: clock.monotonic() },
+  work = { report: reportWith(entryId, QUEUE), atMs: clock.monotonic() },
   onConnected: () => void = () => {},
 ): Peer {
   link.members.set(entry.keyHash, entry.id);
@@ -399,7 +369,7 @@ Deno.test("an accepted line of one engine is news of all that share its device, 
     acceptWith(() => Promise.resolve(bodyOf([]))),
   );
   const clock = new ManualClock();
-  const { engines: [one], ...seen } = reportWith(QUEUE);
+  const { engines: [one], ...seen } = reportWith(entryId, QUEUE);
   if (one === undefined) throw new Error("No engine");
   const other = (id: string, device: string) => ({
     id,
@@ -423,36 +393,6 @@ Deno.test("an accepted line of one engine is news of all that share its device, 
   assert.equal(same?.dispatchesSeen, 7);
   assert.deepEqual(elsewhere?.offers[0]?.queue.runningMs, [30, 180]);
   assert.equal(elsewhere?.dispatchesSeen, 4);
-});
-
-Deno.test("HopMeter gives the median of the last 16 and their mean deviation", () => {
-  const meter = new HopMeter();
-  assert.deepEqual(meter.hop(), { medianMs: 0, jitterMs: 0 });
-  for (const ms of [500, 500, ...Array(8).fill(1), ...Array(8).fill(3)]) {
-    meter.observe(ms);
-  }
-  assert.deepEqual(meter.hop(), { medianMs: 2, jitterMs: 1 });
-});
-
-Deno.test("parseWorkReport leaves out what a newer version says and keeps the rest", () => {
-  const report = reportWith(QUEUE);
-  const [engine] = report.engines;
-  const [offer] = engine?.offers ?? [];
-  const read = parseWorkReport({
-    engines: [{
-      id: "sim/1",
-      later: true,
-      offers: [
-        { ...offer, capabilities: ["chat", "telepathy"] },
-        { ...offer, state: { kind: "frozen" } },
-      ],
-    }],
-    dispatchesSeen: { [entryId]: 4, nobody: 3 },
-  });
-  assert.deepEqual(read, report);
-  for (const wrong of [null, 3, [], {}, { engines: [] }]) {
-    assert.equal(parseWorkReport(wrong), undefined);
-  }
 });
 
 Deno.test("a connection that dies under an attempt ends it, and no second arrival is run", async () => {
@@ -496,7 +436,7 @@ Deno.test("a peer's next attempt uses the connection of the one before, which it
   );
   let dials = 0;
   const { engine, failures } = peerOn(link, createSystemClock(), {
-    report: reportWith(QUEUE),
+    report: reportWith(entryId, QUEUE),
     atMs: 0,
   }, () => dials++);
   for (let n = 1; n <= 8; n++) {
