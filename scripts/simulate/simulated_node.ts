@@ -7,7 +7,10 @@ import { type NodeId, type Offer, parseNodeId } from "../../src/domain/mod.ts";
 import { DeviceQueue, type QueuePlace } from "../../src/router/device_queue.ts";
 import { serviceMs, type Work } from "../../src/router/estimate.ts";
 import { ModelRates } from "../../src/router/model_rates.ts";
-import { RunningSamples } from "../../src/router/running_samples.ts";
+import {
+  type RunningAnswer,
+  RunningSamples,
+} from "../../src/router/running_samples.ts";
 import { SeenDispatches } from "../../src/router/seen_dispatches.ts";
 import type { Chance } from "./chance.ts";
 import { LoadFigures } from "./load_figures.ts";
@@ -300,7 +303,7 @@ export class SimulatedNode {
       return run.work.job.outputTokens - (first + others) / tokenMs;
     };
     const clock = this.#clock;
-    return this.#samples.add({
+    const answer: RunningAnswer = {
       meter: {
         get content() {
           return run.phaseEndedAtMs.length < 3 ? null : {
@@ -323,7 +326,9 @@ export class SimulatedNode {
             contextTokens: run.work.job.promptTokens + progress(),
           }, clock.monotonic());
       },
-    });
+    };
+    this.#samples.add(answer);
+    return { [Symbol.dispose]: () => this.#samples.remove(answer) };
   }
 
   /** Speed of a phase: loading is bound by the disk, the rest is shared. */

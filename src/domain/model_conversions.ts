@@ -28,8 +28,11 @@ export interface ConversionView {
 export interface ConversionOutcome {
   /** Name it is offered under. */
   readonly model: string;
+  /** Size of what was made. */
   readonly sizeBytes: number;
+  /** Size of what it was made of. */
   readonly originalBytes: number;
+  /** How it was made, for whoever wants to make it too. */
   readonly derivation: Derivation;
 }
 
@@ -54,6 +57,7 @@ export interface ModelConversions {
 export interface MadeWeights extends Disposable {
   /** Name of the original here. */
   readonly original: string;
+  /** Size of the derived file. */
   readonly sizeBytes: number;
   /**
    * Make a range of it.
