@@ -179,7 +179,9 @@ export function createAccess(
       for (const key of keys) {
         if (equalInConstantTime(key.bytes, bytes)) client = key.client;
       }
-      const key = await named?.find(presented) ?? null;
+      const key = named === null || named.list().length === 0
+        ? null
+        : await named.find(presented);
       if (key !== null) client = `key-${key.tag}`;
       if (client === undefined) {
         return refuseCaller(

@@ -1,4 +1,6 @@
 const TAG_BYTES = 12;
+/** Of more addresses than this, those that came first are tagged anew. */
+const MOST_KNOWN = 1024;
 
 /**
  * Make what tells callers without a key apart: their address under a key that
@@ -13,13 +15,20 @@ export function createAnonymousTag(
 ): (address: string) => Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   let key: Promise<CryptoKey> | null = null;
+  const tags = new Map<string, string>();
   return async (address) => {
+    const known = tags.get(address);
+    if (known !== undefined) return known;
     key ??= crypto.subtle.importKey("raw", secret, algorithm, false, ["sign"]);
     const digest = await crypto.subtle.sign(
       "HMAC",
       await key,
       new TextEncoder().encode(address),
     );
-    return `anonymous-${new Uint8Array(digest, 0, TAG_BYTES).toHex()}`;
+    const tag = `anonymous-${new Uint8Array(digest, 0, TAG_BYTES).toHex()}`;
+    tags.set(address, tag);
+    const [oldest] = tags.keys();
+    if (tags.size > MOST_KNOWN && oldest !== undefined) tags.delete(oldest);
+    return tag;
   };
 }

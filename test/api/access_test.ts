@@ -203,6 +203,11 @@ Deno.test("the tag of an address is another one in each process", async () => {
   const tagOf = createAnonymousTag(new Uint8Array([1]));
   const other = createAnonymousTag(new Uint8Array([2]));
   assert.notEqual(await tagOf("192.0.2.7"), await other("192.0.2.7"));
+  const first = await tagOf("192.0.2.7");
+  // More than are remembered: what was forgotten comes out the same again.
+  const many = Array.from({ length: 1_100 }, (_, n) => `10.0.${n >> 8}.${n}`);
+  for (const address of many) assert.notEqual(await tagOf(address), first);
+  assert.equal(await tagOf("192.0.2.7"), first);
 });
 
 Deno.test("handle asks no key where none is set and strangers may call, nor for health", async () => {
