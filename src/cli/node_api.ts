@@ -31,6 +31,7 @@ const TIMEOUT_MS = 5_000;
 const ACTION_TIMEOUT_MS = 30_000;
 /** Between two lines of work that tells its progress. */
 const LINE_TIMEOUT_MS = 120_000;
+const UNAUTHORIZED = 401;
 const LONGEST_BODY = 8 * 1_048_576;
 
 /**
@@ -97,11 +98,16 @@ export function createNodeApi(
       if (response.ok && !failed && body !== undefined) {
         return { kind: "answered", body };
       }
-      const message = messageOf(body) ??
+      const { status } = response;
+      const said = messageOf(body) ??
         (response.ok
           ? `What answers at ${origin} is no Covey node`
-          : `The node answered with status ${response.status}`);
-      return { kind: "refused", status: response.status, message, body };
+          : `The node answered with status ${status}`);
+      // Settings that the node has from its service are not those of this command.
+      const message = status === UNAUTHORIZED && apiKey === null
+        ? `${said}. For this command, set COVEY_API_KEYS to one of its keys, and COVEY_TRUST_LOOPBACK=0 as the node has it`
+        : said;
+      return { kind: "refused", status, message, body };
     } catch (error) {
       const slow = silence.signal.aborted;
       if (!slow && !(error instanceof TypeError)) throw error;

@@ -55,6 +55,17 @@ Deno.test("createNodeApi passes on the node's own words when it refuses", async 
   }
 });
 
+Deno.test("createNodeApi says how a command gets a key where the node wants one", async () => {
+  const body = '{"error":{"message":"This node asks for an API key"}}';
+  const answer = () => new Response(body, { status: 401 });
+  const without = await askServer(answer);
+  assert(without.kind === "refused");
+  assert.match(without.message, /API key\. .*COVEY_API_KEYS.*TRUST_LOOPBACK=0/);
+  const wrong = await askServer(answer, new Secret("of-somebody-else"));
+  assert(wrong.kind === "refused");
+  assert.equal(wrong.message, "This node asks for an API key");
+});
+
 Deno.test("createNodeApi tells a foreign or endless server from a node", async () => {
   const foreign = await askServer(() => new Response("<html>"));
   assert(foreign.kind === "refused");
