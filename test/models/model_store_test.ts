@@ -163,6 +163,8 @@ Deno.test("createModelStore follows links inside the folder only (GGF-04)", asyn
         ["secret.gguf", "The link leads out of the models folder"],
       ],
     );
+    // What a peer is given is what the link leads to.
+    assert.deepEqual(await store.readChunk("m", 0, 0), content);
   } finally {
     await Deno.remove(root, { recursive: true });
     await Deno.remove(outside, { recursive: true });
