@@ -101,6 +101,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       computesHere: () => runsEmbedded(config) && store.list().length > 0,
       ownPids: () => processes.pids(),
       computesOn: (maker) => computing.engine?.computesOn(maker) ?? false,
+      saidCards: () => computing.engine?.saidCards() ?? null,
       isBusy,
     }),
   );

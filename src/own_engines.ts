@@ -1,6 +1,6 @@
 import { StartError } from "./api/mod.ts";
 import type { NodeConfig } from "./config/mod.ts";
-import type { Engine, MachineReading, NodeId } from "./domain/mod.ts";
+import type { Engine, NodeId } from "./domain/mod.ts";
 import { createCommandEngines } from "./engines/command/command_engines.ts";
 import { isOnPath } from "./engines/command/known_programs.ts";
 import {
@@ -124,21 +124,12 @@ function openEmbedded(
       ),
     // Apple's chips have one memory for all.
     sharesMemoryWithCard: options.operatingSystem === "darwin",
-    cardMemory: () => cardMemoryOf(sensors.reading()),
+    cardMemory: () => sensors.seenCards(),
     lookAtCards: () => sensors.lookAtCards(),
     totalMemoryBytes: () => sensors.reading().memoryTotalBytes,
     availableMemoryBytes: () => sensors.reading().memoryAvailableBytes,
     mappedFileBytes: (pid) => mappedFileBytes(platform.files, pid),
   });
-}
-
-/** Memory of cards with their own, or null where no sensor tells. */
-function cardMemoryOf(
-  { cardMemoryFreeBytes, cardMemoryTotalBytes }: MachineReading,
-) {
-  return cardMemoryTotalBytes === null || cardMemoryFreeBytes === null
-    ? null
-    : { totalBytes: cardMemoryTotalBytes, freeBytes: cardMemoryFreeBytes };
 }
 
 function openSimulated(

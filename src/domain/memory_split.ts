@@ -8,6 +8,14 @@ export interface MemoryRoom {
   readonly cardBytes: number;
 }
 
+/** Memory of cards that have their own, together, in bytes. */
+export interface CardRoom {
+  /** All of it. */
+  readonly totalBytes: number;
+  /** The part that nobody holds. */
+  readonly freeBytes: number;
+}
+
 /** How a model is divided between the machine's memory and that of its cards. */
 export interface MemorySplit extends MemoryRoom {
   /** Layers that compute on cards, the one that makes the answer's words included. */

@@ -174,6 +174,7 @@ export {
   type TestReport,
 } from "./test_task.ts";
 export {
+  type CardRoom,
   fitsInto,
   type MemoryRoom,
   type MemorySplit,

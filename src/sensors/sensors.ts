@@ -1,4 +1,5 @@
 import type {
+  CardRoom,
   Conditions,
   Log,
   Machine,
@@ -44,6 +45,8 @@ export interface SensorsOptions {
   ownPids(): readonly number[];
   /** Whether this node's engines compute on a maker's cards; absent for no. */
   computesOn?(maker: GpuMaker): boolean;
+  /** Memory of cards by what engines said of them, for those of which no sensor knows; null for nothing said. */
+  saidCards?(): CardRoom | null;
   /** Whether this node has work now; idle ones are sampled less often. */
   isBusy(): boolean;
 }
@@ -60,8 +63,10 @@ export interface ShownEffect {
 export interface Sensors extends Machine, SpeedPrior, AsyncDisposable {
   /** Memory that this process's container leaves it now, in bytes; `Infinity` where none limits it. */
   containerFreeBytes(): Promise<number>;
-  /** Room that a model would find on cards now: looks at them, however long ago they were looked at last. */
+  /** Look at cards' memory now, however long ago it was looked at last. */
   lookAtCards(): Promise<void>;
+  /** Memory of cards as sensors saw it last; null where none tells. */
+  seenCards(): CardRoom | null;
   /** What slows engines down now, with its learned effect. */
   effects(): readonly ShownEffect[];
 }
@@ -110,7 +115,22 @@ class MachineSensors implements Sensors {
   }
 
   reading(): MachineReading {
-    return this.#sampler.reading;
+    const { reading } = this.#sampler;
+    if (reading.cardMemoryTotalBytes !== null) return reading;
+    const said = this.#options.saidCards?.() ?? null;
+    return said === null ? reading : {
+      ...reading,
+      cardMemoryTotalBytes: said.totalBytes,
+      cardMemoryFreeBytes: said.freeBytes,
+    };
+  }
+
+  seenCards(): CardRoom | null {
+    const { cardMemoryFreeBytes: freeBytes, cardMemoryTotalBytes: totalBytes } =
+      this.#sampler.reading;
+    return totalBytes === null || freeBytes === null
+      ? null
+      : { totalBytes, freeBytes };
   }
 
   conditions(): Conditions {

@@ -88,6 +88,12 @@ Deno.test({
       held.size_vram > 0 && held.size_vram < held.size,
       `${held.size_vram}`,
     );
+    const { nodes: [fit] } = await (
+      await fetch(`${node.url}/covey/fit/covey-tiny`)
+    ).json();
+    // No sensor knows this card: its process told of it.
+    assert.equal(fit.cardBytes, held.size_vram);
+    assert.ok(fit.cardTotalBytes > fit.cardFreeBytes, JSON.stringify(fit));
     // What it computes meanwhile to measure itself takes this driver too long to wait for.
     await node.end("SIGKILL");
     if (HAS_CLUSTER) await comesFromMember(join(dataDir, "packs"));

@@ -98,11 +98,16 @@ Deno.test("CardWatch takes a process's word for cards that no sensor knows", asy
   const reserved = 16 * 0.08 * GIB;
   assert.equal(watch.freeBytes(4 * GIB), 10 * GIB - reserved);
   assert.equal(watch.freeBytes(0), 14 * GIB - reserved);
+  assert.deepEqual(watch.said(4 * GIB), {
+    totalBytes: 16 * GIB,
+    freeBytes: 10 * GIB,
+  });
   // One that says nothing changes nothing.
   watch.hear(undefined, 0);
   assert.equal(watch.freeBytes(0), 14 * GIB - reserved);
   watch.hear({ ...REPORT, isShared: true }, 4 * GIB);
   assert.deepEqual([watch.freeBytes(0), makers(watch)], [0, []]);
+  assert.equal(watch.said(0), null);
 });
 
 Deno.test("CardWatch forgets what a process said once packs come or go", async () => {

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { ManualClock, MemoryFiles } from "../../src/platform/mod.ts";
 import { cardMemoryFacts } from "../../src/sensors/card_memory.ts";
 import { mergeFacts } from "../../src/sensors/merge_facts.ts";
+import { createSensors } from "../../src/sensors/mod.ts";
+import { FakeProcesses } from "../fakes/fake_processes.ts";
+import { QuietLog } from "../fakes/quiet_log.ts";
 
 Deno.test("cardMemoryFacts adds cards up, and knows no sum where one does not tell", () => {
   assert.deepEqual(cardMemoryFacts([], true), {});
@@ -33,4 +37,28 @@ Deno.test("mergeFacts adds memory of cards of several makers, and no other numbe
   assert.equal(merged.cardMemoryFreeBytes, 32);
   assert.equal(merged.gpuBusyShare, 0.1);
   assert.equal(mergeFacts([]).cardMemoryTotalBytes, null);
+});
+
+Deno.test("createSensors takes engines' word for cards of which no sensor tells, and no other", async () => {
+  const clock = new ManualClock();
+  const said = { totalBytes: 16, freeBytes: 9 };
+  const files = new MemoryFiles({ "/models/x": "" });
+  await using sensors = createSensors({
+    files,
+    processes: new FakeProcesses(),
+    clock,
+    log: new QuietLog(),
+    platform: "other",
+    path: "/usr/bin",
+    modelsDir: "/models",
+    onBattery: "local",
+    computesHere: () => true,
+    ownPids: () => [],
+    isBusy: () => false,
+    saidCards: () => said,
+  });
+  assert.equal(sensors.reading().cardMemoryTotalBytes, 16);
+  assert.equal(sensors.reading().cardMemoryFreeBytes, 9);
+  // Whoever told of them is not told of them again.
+  assert.equal(sensors.seenCards(), null);
 });

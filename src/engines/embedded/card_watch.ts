@@ -1,4 +1,4 @@
-import { roomOnCards } from "../../domain/mod.ts";
+import { type CardRoom, roomOnCards } from "../../domain/mod.ts";
 import { FileError } from "../../platform/mod.ts";
 import type { CardReport } from "../card_report.ts";
 import { packageFolder } from "../packs/packs_folder.ts";
@@ -88,17 +88,24 @@ export class CardWatch {
     return cards === null ? 0 : roomOnCards(cards.totalBytes, cards.freeBytes);
   }
 
-  /** What the cards have; null where there are none, or nobody knows. */
-  #cards(heldBytes: number) {
-    if (!this.#mayCompute() || this.#said === null) return null;
-    if (this.#said?.isShared === true) return null;
-    const seen = this.#options.cardMemory?.() ?? null;
-    if (seen !== null) return seen;
-    // No sensor knows these cards: what is left of what their process said.
-    if (this.#said === undefined) return null;
+  /**
+   * What is left of what a process said of its cards, whatever sensors know.
+   *
+   * @param heldBytes What this engine's models hold of them.
+   * @returns Null before the first word, and for none with memory of its own.
+   */
+  said(heldBytes: number): CardRoom | null {
+    if (!this.#mayCompute() || !this.#said || this.#said.isShared) return null;
     const { totalBytes } = this.#said;
     const freeBytes = totalBytes - this.#foreignBytes - heldBytes;
     return { totalBytes, freeBytes: Math.max(0, freeBytes) };
+  }
+
+  /** What the cards have; null where there are none, or nobody knows. */
+  #cards(heldBytes: number): CardRoom | null {
+    if (!this.#mayCompute() || this.#said === null) return null;
+    if (this.#said?.isShared === true) return null;
+    return this.#options.cardMemory?.() ?? this.said(heldBytes);
   }
 
   #mayCompute(): boolean {

@@ -1,6 +1,7 @@
 import {
   type Attempt,
   type Capability,
+  type CardRoom,
   type Engine,
   type EngineAnswer,
   type EngineView,
@@ -39,6 +40,8 @@ export interface EmbeddedEngine extends Engine, AsyncDisposable {
   isUsing(model: string): boolean;
   /** Whether its models compute on cards of a maker, as far as is known. */
   computesOn(maker: "nvidia" | "amd" | "intel"): boolean;
+  /** Memory of its cards, by what its processes said of them; null for nothing said. */
+  saidCards(): CardRoom | null;
 }
 
 /**
@@ -142,6 +145,10 @@ class ChildEngine implements EmbeddedEngine {
 
   computesOn(maker: "nvidia" | "amd" | "intel"): boolean {
     return this.#loaded.cards.computesOn(maker);
+  }
+
+  saidCards(): CardRoom | null {
+    return this.#loaded.saidCards();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,9 @@
-import type { Log, ModelInventory, NodeId } from "../../domain/mod.ts";
+import type {
+  CardRoom,
+  Log,
+  ModelInventory,
+  NodeId,
+} from "../../domain/mod.ts";
 import type { Clock, Entropy, Files, Processes } from "../../platform/mod.ts";
 import type { HttpClient } from "../http_client.ts";
 
@@ -46,9 +51,7 @@ export interface EmbeddedEngineOptions {
   /** Whether cards of this machine compute in its own memory, as Apple's do; absent for no. */
   readonly sharesMemoryWithCard?: boolean;
   /** Memory of cards with their own on which models compute, as last seen; null where nothing tells. Cheap: asked for every view. */
-  readonly cardMemory?: () =>
-    | { readonly totalBytes: number; readonly freeBytes: number }
-    | null;
+  readonly cardMemory?: () => CardRoom | null;
   /** Has that seen anew. */
   readonly lookAtCards?: () => Promise<void>;
   /** Counts cores on the first load; `countPhysicalCores` unless given. */

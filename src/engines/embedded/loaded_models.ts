@@ -1,4 +1,5 @@
 import {
+  type CardRoom,
   type Eviction,
   Fault,
   type LocalModel,
@@ -99,6 +100,11 @@ export class LoadedModels implements AsyncDisposable {
   cardBytes(model: LocalModel): number | null {
     const status = this.status(model);
     return status.state === "ready" ? cardBytesOf(status) : null;
+  }
+
+  /** What is left of what a process said of its cards; null for nothing said. */
+  saidCards(): CardRoom | null {
+    return this.#room.saidCards();
   }
 
   /** Cards that models compute on, or would. */

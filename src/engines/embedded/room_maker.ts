@@ -1,4 +1,5 @@
 import {
+  type CardRoom,
   type Eviction,
   Fault,
   fitsInto,
@@ -86,6 +87,11 @@ export class RoomMaker {
   /** Cards that models compute on, or would. */
   get cards(): Pick<CardWatch, "computesOn" | "look"> {
     return this.#cards;
+  }
+
+  /** What is left of what a process said of its cards; null for nothing said. */
+  saidCards(): CardRoom | null {
+    return this.#cards.said(this.#held.onCards());
   }
 
   /** Take note of what an engine process says of cards once its model is loaded. */
