@@ -243,6 +243,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     renderMetrics: () => metrics.render(),
     members: () => slot.cluster?.members() ?? [alone()],
     clusterId: () => slot.cluster?.id() ?? null,
+    copyHelp: (model) => slot.cluster?.copyHelp?.(model) ?? null,
     hasCluster: () => slot.cluster !== null,
     act: (action, body, signal) => slot.act(action, body, signal),
     ready,

@@ -1,6 +1,7 @@
 import {
   type Cluster,
   type ClusterAction,
+  type CopyHelp,
   type Counter,
   type Engine,
   Fault,
@@ -152,6 +153,10 @@ class BackgroundCluster implements Cluster {
 
   pullAllies(): PullAllies | null {
     return this.#running?.copies.allies ?? null;
+  }
+
+  copyHelp(model: string): CopyHelp | null {
+    return this.#running?.copies.help(model) ?? null;
   }
 
   packAllies(): PackAllies | null {

@@ -40,6 +40,8 @@ export interface ApiOptions {
   readonly clusterId: () => string | null;
   /** Whether this node is in a cluster or about to be. */
   readonly hasCluster: () => boolean;
+  /** What this node does about a model that too many ask for; absent where nothing. */
+  readonly copyHelp?: Cluster["copyHelp"];
   /** Does what an operator asks of the cluster. */
   readonly act: Cluster["act"];
   readonly ready: () => Readiness;

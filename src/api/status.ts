@@ -77,7 +77,9 @@ export function createStatusHandlers(options: ApiOptions): {
           }" is in this node's log; the node that answered the request keeps it, for the latest requests only`,
         );
       }
-      return json(record);
+      const { chosen, model } = record;
+      const help = options.copyHelp?.(chosen?.model ?? model) ?? null;
+      return json(help === null ? record : { ...record, help });
     },
     decisions: ({ request }) => {
       const said = new URL(request.url).searchParams.get("limit");

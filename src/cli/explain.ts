@@ -11,7 +11,9 @@ export const explainCommand: Command = {
   usage: "<id> [--json]",
   help: () =>
     "The id is what an answer carries as x-covey-decision. Ask the node that was\n" +
-    "called; it keeps the latest decisions in memory. All times are milliseconds.",
+    "called; it keeps the latest decisions in memory. All times are milliseconds.\n" +
+    "Copies: what the node does now about a model that too many ask for, where\n" +
+    "COVEY_PLACE_MODELS is set.",
   run: (args, context) =>
     askNode({
       usage: "explain <id> [--json]",
@@ -47,6 +49,7 @@ export function formatDecision(decision: DecisionReply): string {
     candidatesOf(decision),
     "",
     ...attemptsOf(decision),
+    ...helpOf(decision),
   ].join("\n");
 }
 
@@ -148,6 +151,13 @@ function attemptsOf(decision: DecisionReply): string[] {
     ].map(escapeUnprintable)
   );
   return [formatTable([titles, ...rows], [3, 4])];
+}
+
+/** What is so now, long after the decision as it may be. */
+function helpOf({ help }: DecisionReply): string[] {
+  return help === undefined
+    ? []
+    : ["", `Copies: ${escapeUnprintable(`${help.state}: ${help.reason}`)}`];
 }
 
 function nameOf({ candidates }: DecisionReply, node: string): string {

@@ -69,6 +69,10 @@ export interface DecisionReply {
   }[];
   /** Candidates that were weighed beyond those; absent for none. */
   readonly unlisted?: number | undefined;
+  /** What the node does now about the model's demand; absent for nothing. */
+  readonly help?:
+    | { readonly state: string; readonly reason: string }
+    | undefined;
   readonly attempts: readonly {
     readonly id: string;
     readonly node: string;
@@ -194,6 +198,7 @@ export async function loadReplyParsers(): Promise<ReplyParsers> {
       }),
     })),
     unlisted: z.number().optional(),
+    help: z.object({ state: z.string(), reason: z.string() }).optional(),
     attempts: z.array(place.extend({
       id: z.string(),
       startedAtMs: number,

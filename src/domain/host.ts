@@ -1,4 +1,5 @@
 import type { ClusterConfig } from "./cluster_config.ts";
+import type { CopyHelp } from "./copy_help.ts";
 import type { Engine } from "./engine.ts";
 import type { PackAllies, PackShelf } from "./engine_packs.ts";
 import type { NodeId } from "./identifier.ts";
@@ -80,6 +81,11 @@ export interface Cluster extends AsyncDisposable {
   pullAllies?(): PullAllies | null;
   /** Members as engine packs can be had of them; null while there are none to ask. */
   packAllies?(): PackAllies | null;
+  /**
+   * What this node does about a model's demand, by its name here; null while
+   * there is not too much, or where copies are not asked for.
+   */
+  copyHelp?(model: string): CopyHelp | null;
   /** Have the members look at this node now, because what they know of it has changed; absent where none could. */
   announce?(): void;
   /**

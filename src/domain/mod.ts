@@ -15,6 +15,7 @@ export {
   Secret,
   type StaticPeer,
 } from "./cluster_config.ts";
+export type { CopyHelp } from "./copy_help.ts";
 export { API_CERTIFICATE_FILE, LOCK_FILE } from "./data_folder.ts";
 export type {
   ActualRecord,

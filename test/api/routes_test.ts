@@ -233,6 +233,18 @@ Deno.test("the status routes tell how things stand", async () => {
   };
   router.decisions.set(record.id, record);
   assert.deepEqual(await json(`/covey/decisions/${record.id}`), record);
+  const helped = apiUnderTest({
+    copyHelp: (model) =>
+      model === "m" ? { state: "watching", reason: "Too many ask" } : null,
+  });
+  helped.router.decisions.set(record.id, record);
+  assert.deepEqual(
+    await (await helped.api.handle(
+      get(`/covey/decisions/${record.id}`),
+      LOOPBACK,
+    )).json(),
+    { ...record, help: { state: "watching", reason: "Too many ask" } },
+  );
   router.decisions.set("decision-9" as DecisionId, {
     ...record,
     id: "decision-9" as DecisionId,

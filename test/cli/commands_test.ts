@@ -352,6 +352,15 @@ Deno.test("explain prints every candidate with all its terms, and the attempts",
   ]);
 });
 
+Deno.test("explain tells what is done about a model that too many ask for", async () => {
+  const help = { state: "nowhere", reason: 'No member can: "pi" is at work' };
+  const body: JsonValue = JSON.parse(JSON.stringify({ ...DECISION, help }));
+  const { out } = await run(["explain", "decision-1"], {
+    "/covey/decisions/decision-1": answered(body),
+  });
+  assert.match(out, /\n\nCopies: nowhere: No member can: "pi" is at work$/);
+});
+
 Deno.test("explain tells of a decision that chose nobody", async () => {
   const body: JsonValue = JSON.parse(JSON.stringify({
     ...DECISION,

@@ -46,6 +46,15 @@ export type AuditEvent =
     readonly by: string;
   }
   | {
+    /** This node asked for a copy by itself, to spread a model's demand. */
+    readonly event: "copy_asked";
+    readonly model: string;
+    /** Who was asked. */
+    readonly name: string;
+    readonly id: string;
+    readonly reason: string;
+  }
+  | {
     readonly event: "door";
     readonly state: "open" | "closed";
     readonly by: string;

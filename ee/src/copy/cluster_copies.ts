@@ -1,5 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { JsonObject, JsonValue, PullAllies } from "@covey/core/domain";
+import type {
+  CopyHelp,
+  JsonObject,
+  JsonValue,
+  PullAllies,
+} from "@covey/core/domain";
 import { begunCopies } from "./begun_copies.ts";
 import type { CopiesOptions, CopyAction } from "./copies_options.ts";
 import type { CopyService } from "./copy_service.ts";
@@ -11,6 +16,8 @@ import type { CopyService } from "./copy_service.ts";
 export class ClusterCopies implements AsyncDisposable {
   readonly #options: CopiesOptions;
   #service: Promise<CopyService> | null = null;
+  /** The same once it is there. */
+  #opened: CopyService | null = null;
   #isClosed = false;
 
   constructor(options: CopiesOptions) {
@@ -64,6 +71,11 @@ export class ClusterCopies implements AsyncDisposable {
     };
   }
 
+  /** What this node does about a model's demand; null for nothing. */
+  help(model: string): CopyHelp | null {
+    return this.#opened?.help(model) ?? null;
+  }
+
   /** Answer a member. */
   async answer(
     path: string,
@@ -98,7 +110,7 @@ export class ClusterCopies implements AsyncDisposable {
       );
     }
     const opening = this.#service ?? import("./copy_service.ts").then(
-      ({ CopyService }) => new CopyService(this.#options),
+      ({ CopyService }) => this.#opened = new CopyService(this.#options),
     );
     this.#service = opening;
     return opening;

@@ -1,5 +1,6 @@
 import type { Host } from "@covey/core/domain";
 import type { Platform } from "@covey/core/platform";
+import type { AuditLog } from "../audit/audit_log.ts";
 import type { NodeIdentity } from "../identity/node_identity.ts";
 import type { Peers } from "../membership/peers.ts";
 
@@ -9,6 +10,7 @@ export interface CopiesOptions {
   readonly platform: Platform;
   readonly identity: NodeIdentity;
   readonly peers: Peers;
+  readonly audit: Pick<AuditLog, "note">;
 }
 
 /** What an operator asks of copies. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
+  type CopyHelp,
   distinctNames,
   type JsonObject,
   type JsonValue,
@@ -99,6 +100,11 @@ export class CopyService implements AsyncDisposable {
   /** Go on with what an earlier start began. */
   async resume(): Promise<void> {
     await this.desk?.resume();
+  }
+
+  /** What this node does about a model's demand; null for nothing. */
+  help(model: string): CopyHelp | null {
+    return this.#placement?.help(model) ?? null;
   }
 
   /** Do what an operator asks; see `ClusterCopies`. */

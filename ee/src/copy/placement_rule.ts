@@ -1,4 +1,5 @@
 import {
+  type CopyHelp,
   type MachineReading,
   type NodeId,
   type QueueReport,
@@ -16,6 +17,8 @@ const MEMORY_FACTOR = 1.3;
 /** What stays free on a disk: what a healthy machine has. */
 const FREE_SHARE = 0.1;
 const FREE_BYTES = 20e9;
+/** Members that a sentence names. */
+const MOST_TOLD = 8;
 
 /** A model on a member. */
 export interface HeldModel {
@@ -59,6 +62,16 @@ export interface PlacementAsk {
   readonly reason: string;
 }
 
+/** What one look came to. */
+export interface PlacementLook {
+  /** What to remember. */
+  readonly memory: PlacementMemory;
+  /** A copy to ask for, or null. */
+  readonly ask: PlacementAsk | null;
+  /** By root, what is to be said of each model whose holders are saturated. */
+  readonly help: ReadonlyMap<string, CopyHelp>;
+}
+
 /** What is remembered from one look to the next. */
 export interface PlacementMemory {
   /** Since when all holders of a root were seen saturated. */
@@ -81,12 +94,11 @@ export const NO_PLACEMENT: PlacementMemory = {
  *
  * @param memory What the look before came to.
  * @param facts What is so now.
- * @returns What to remember, and a copy to ask for or null.
  */
 export function decidePlacement(
   memory: PlacementMemory,
   { isCopying, nowMs, peers, self }: PlacementFacts,
-): { readonly memory: PlacementMemory; readonly ask: PlacementAsk | null } {
+): PlacementLook {
   const since = new Map<string, number>();
   for (const { isWarm, queue, root } of self.models) {
     if (!isWarm || waitOf(queue) < SATURATED_MS) continue;
@@ -107,28 +119,61 @@ export function decidePlacement(
   }
   const { askedAtMs } = memory;
   const kept = { saturatedSinceMs: since, askedAtMs };
-  const rests = askedAtMs !== null && nowMs - askedAtMs < COOL_DOWN_MS;
-  if (rests || isCopying) return { memory: kept, ask: null };
+  const restMs = askedAtMs === null ? 0 : askedAtMs + COOL_DOWN_MS - nowMs;
+  const help = new Map<string, CopyHelp>();
   for (const [root, startMs] of since) {
     const model = self.models.find((one) => one.root === root);
-    if (model === undefined || nowMs - startMs < WINDOW_MS) continue;
-    const [best] = peers.filter((peer) => couldHold(peer, model))
-      .toSorted((a, b) => freeMemoryOf(b) - freeMemoryOf(a));
-    if (best === undefined) continue;
-    const waitS = Math.round(waitOf(model.queue) / 1000);
-    return {
-      memory: { saturatedSinceMs: new Map(), askedAtMs: nowMs },
-      ask: {
-        model: model.model,
-        root,
-        to: best.node,
-        reason: `"${self.name}" has had requests wait ${waitS} s and more for ${
-          Math.round((nowMs - startMs) / 1000)
-        } s, and "${best.name}" is idle`,
-      },
-    };
+    if (model === undefined) continue;
+    const forS = Math.round((nowMs - startMs) / 1000);
+    if (restMs > 0) {
+      const minutes = Math.ceil(restMs / 60_000);
+      help.set(root, {
+        state: "resting",
+        reason: `A copy was asked for; no other is for ${minutes} min`,
+      });
+    } else if (isCopying) {
+      help.set(root, {
+        state: "copying",
+        reason: "A copy is under way, and one is made at a time",
+      });
+    } else if (nowMs - startMs < WINDOW_MS) {
+      help.set(root, {
+        state: "watching",
+        reason:
+          `All who have it have let requests wait 10 s and more for ${forS} s; after 60 s an idle member is asked to copy it`,
+      });
+    } else {
+      const [best] = peers.filter((peer) => whyNot(peer, model) === null)
+        .toSorted((a, b) => freeMemoryOf(b) - freeMemoryOf(a));
+      if (best === undefined) {
+        help.set(root, {
+          state: "nowhere",
+          reason: `No member can take a copy: ${noMember(peers, model)}`,
+        });
+        continue;
+      }
+      const waitS = Math.round(waitOf(model.queue) / 1000);
+      const reason =
+        `"${self.name}" has had requests wait ${waitS} s and more for ${forS} s, and "${best.name}" is idle`;
+      help.set(root, { state: "asked", reason });
+      return {
+        memory: { saturatedSinceMs: new Map(), askedAtMs: nowMs },
+        ask: { model: model.model, root, to: best.node, reason },
+        help,
+      };
+    }
   }
-  return { memory: kept, ask: null };
+  return { memory: kept, ask: null, help };
+}
+
+/** Why each of some members can not take a copy; of many the first ones. */
+function noMember(peers: readonly PlacedMember[], model: HeldModel): string {
+  if (peers.length === 0) return "there is no other";
+  const told = peers.slice(0, MOST_TOLD).map((peer) =>
+    `"${peer.name}" ${whyNot(peer, model)}`
+  );
+  const more = peers.length - told.length;
+  return told.join(", ") + (more > 0 ? `, and ${more} more` : "");
 }
 
 /** Milliseconds that a request which came now would wait. */
@@ -138,25 +183,34 @@ function waitOf({ runningMs, slots, waitingMs }: QueueReport): number {
   return work / Math.max(1, slots);
 }
 
-function couldHold(
+/** Why a member can not hold a model beside what it does, or null where it can. */
+function whyNot(
   { isTaking, machine, models, queues, runsModels }: PlacedMember,
   { root, sizeBytes }: HeldModel,
-): boolean {
+): string | null {
+  if (models.some((one) => one.root === root)) return "has it";
+  if (!isTaking) return "takes no work";
+  if (!runsModels) return "runs no models of its own folder, or is not fit";
   const isIdle = queues.every(({ runningMs, waitingMs }) =>
     runningMs.length + waitingMs.length === 0
   );
+  if (!isIdle) return "is at work";
+  const { diskFreeBytes, diskTotalBytes, memoryTotalBytes } = machine ?? {};
   if (
-    !isTaking || !runsModels || !isIdle || machine === null ||
-    models.some((one) => one.root === root)
-  ) return false;
-  const { diskFreeBytes, diskTotalBytes, memoryTotalBytes } = machine;
-  const { cardMemoryTotalBytes: cardBytes } = machine;
-  return diskFreeBytes !== null && diskTotalBytes !== null &&
-    memoryTotalBytes !== null &&
-    memoryTotalBytes + roomOnCards(cardBytes, cardBytes) >=
-      sizeBytes * MEMORY_FACTOR &&
-    diskFreeBytes - sizeBytes >=
-      Math.min(diskTotalBytes * FREE_SHARE, FREE_BYTES);
+    !isKnown(diskFreeBytes) || !isKnown(diskTotalBytes) ||
+    !isKnown(memoryTotalBytes)
+  ) return "does not tell its memory and disk";
+  const cardBytes = machine?.cardMemoryTotalBytes ?? null;
+  const roomBytes = memoryTotalBytes + roomOnCards(cardBytes, cardBytes);
+  if (roomBytes < sizeBytes * MEMORY_FACTOR) return "has too little memory";
+  const keptBytes = Math.min(diskTotalBytes * FREE_SHARE, FREE_BYTES);
+  return diskFreeBytes - sizeBytes >= keptBytes
+    ? null
+    : "has too little room on its disk";
+}
+
+function isKnown(bytes: number | null | undefined): bytes is number {
+  return typeof bytes === "number";
 }
 
 function freeMemoryOf({ machine }: PlacedMember): number {

@@ -1,4 +1,4 @@
-import type { Counter, Offer, WorkReport } from "@covey/core/domain";
+import type { CopyHelp, Counter, Offer, WorkReport } from "@covey/core/domain";
 import type { Peer } from "../membership/peer.ts";
 import type { CopiesOptions } from "./copies_options.ts";
 import { askCopy, listCopies } from "./copy_calls.ts";
@@ -9,6 +9,7 @@ import {
   type HeldModel,
   NO_PLACEMENT,
   type PlacedMember,
+  type PlacementAsk,
   type PlacementMemory,
 } from "./placement_rule.ts";
 
@@ -21,9 +22,16 @@ const OVER: ReadonlySet<CopyView["state"]> = new Set([
   "cancelled",
 ]);
 
+/** Who was asked, or could not be, is told for as long as no other copy is asked for. */
+const ANSWERED: ReadonlySet<CopyHelp["state"]> = new Set([
+  "asked",
+  "failed",
+  "copying",
+]);
+
 /** What placement needs. */
 export interface PlacementOptions
-  extends Pick<CopiesOptions, "host" | "platform" | "peers"> {
+  extends Pick<CopiesOptions, "audit" | "host" | "platform" | "peers"> {
   readonly desk: Pick<CopyDesk, "list">;
   /** Aborts when the node stops. */
   readonly life: AbortSignal;
@@ -36,12 +44,15 @@ export class PlacementWatch implements Disposable {
   readonly #asked: Counter;
   #memory: PlacementMemory = NO_PLACEMENT;
   #isLooking = false;
+  /** By root, what is to be said of models that too many ask for. */
+  #help = new Map<string, CopyHelp>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
     this.#asked = options.host.metrics.counter(
       "covey_placement_copies_total",
-      "Copies that this node asked for by itself, because a model's holders were saturated.",
+      "Times that this node would have a model copied because its holders were saturated: a member was asked, could not be asked, or none could take it.",
+      ["outcome"],
     );
     this.#timer = options.platform.clock.every(LOOK_EVERY_MS, () => {
       if (!this.#isLooking) void this.#look();
@@ -52,12 +63,20 @@ export class PlacementWatch implements Disposable {
     this.#timer[Symbol.dispose]();
   }
 
+  /** What is done about a model's demand, by its name here; null for nothing. */
+  help(model: string): CopyHelp | null {
+    const offers = this.#options.host.router.report().engines
+      .flatMap((engine) => engine.offers);
+    const root = offers.find((one) => one.model === model)?.root ?? null;
+    return root === null ? null : this.#help.get(root) ?? null;
+  }
+
   async #look(): Promise<void> {
-    const { host, life, peers, platform: { clock } } = this.#options;
+    const { host, peers, platform: { clock } } = this.#options;
     this.#isLooking = true;
     try {
       const { node, router } = host;
-      const { ask, memory } = decidePlacement(this.#memory, {
+      const { ask, help, memory } = decidePlacement(this.#memory, {
         nowMs: clock.monotonic(),
         self: {
           node: node.id,
@@ -71,32 +90,74 @@ export class PlacementWatch implements Disposable {
         ),
       });
       this.#memory = memory;
+      this.#take(help);
       const peer = peers.list().find(({ row }) => row.id === ask?.to);
-      if (ask === null || peer === undefined) return;
-      const of = { node: peer.row.id, nodeName: peer.monitor.name };
-      const means = { clock, signal: life };
+      if (ask !== null && peer !== undefined) await this.#ask(ask, peer);
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** Keep what is to be said, and log once what an operator could help with. */
+  #take(help: ReadonlyMap<string, CopyHelp>): void {
+    const before = this.#help;
+    this.#help = new Map(help);
+    for (const [root, { state, reason }] of help) {
+      const was = before.get(root);
+      // Who was asked, and why, stands in the sentence of then.
+      if (state === "resting" && was !== undefined && ANSWERED.has(was.state)) {
+        this.#help.set(root, was);
+      }
+      if (state !== "nowhere" || was?.state === "nowhere") continue;
+      this.#asked.add(1, { outcome: "nowhere" });
+      this.#options.host.log.warn(
+        "No member can take a copy of a model that too many ask for",
+        { root, reason },
+      );
+    }
+  }
+
+  async #ask(ask: PlacementAsk, peer: Peer): Promise<void> {
+    const { audit, host: { log }, life, platform: { clock } } = this.#options;
+    const { model, reason, root } = ask;
+    const of = { node: peer.row.id, nodeName: peer.monitor.name };
+    const means = { clock, signal: life };
+    try {
       const copies = await listCopies(peer.channel, of, means);
-      if (copies.some(({ state }) => !OVER.has(state))) return;
-      const { model, reason, root } = ask;
+      if (copies.some(({ state }) => !OVER.has(state))) {
+        this.#help.set(root, {
+          state: "copying",
+          reason: `"${of.nodeName}" makes another copy just now`,
+        });
+        return;
+      }
       await askCopy(
         peer.channel,
         { root, model, bytesPerSecond: null, reason },
         of,
         means,
       );
-      this.#asked.add(1);
-      host.log.info("A model is copied to an idle member", {
+      this.#asked.add(1, { outcome: "asked" });
+      const { node: id, nodeName: name } = of;
+      log.info("A model is copied to an idle member", {
         model,
-        member: of.nodeName,
+        member: name,
         reason,
       });
+      audit.note({ event: "copy_asked", model, name, id, reason });
     } catch (error) {
       if (life.aborted) return;
-      host.log.warn("Failed to have a model copied to an idle member", {
-        reason: error instanceof Error ? error.message : String(error),
+      const why = error instanceof Error ? error.message : String(error);
+      this.#asked.add(1, { outcome: "failed" });
+      this.#help.set(root, {
+        state: "failed",
+        reason: `"${of.nodeName}" could not be asked for a copy: ${why}`,
       });
-    } finally {
-      this.#isLooking = false;
+      log.warn("Failed to have a model copied to an idle member", {
+        model,
+        member: of.nodeName,
+        reason: why,
+      });
     }
   }
 }

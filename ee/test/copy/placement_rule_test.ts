@@ -132,6 +132,71 @@ Deno.test("decidePlacement asks once: of several saturated holders the smallest 
   assert.notEqual(later.ask, null);
 });
 
+Deno.test("decidePlacement says of a model that too many ask for what it does about it, and why nobody can help", () => {
+  const look = (
+    peers: readonly PlacedMember[],
+    nowMs: number,
+    memory: PlacementMemory,
+    isCopying = false,
+  ) =>
+    decidePlacement(memory, {
+      nowMs,
+      self: holder(1, FULL),
+      peers,
+      isCopying,
+    });
+  const peers = [idle(2)];
+  const first = look(peers, 0, NO_PLACEMENT);
+  assert.deepEqual(first.help.get(ROOT)?.state, "watching");
+  const soon = look(peers, 30_000, first.memory);
+  assert.match(`${soon.help.get(ROOT)?.reason}`, /10 s and more for 30 s;/);
+  const copying = look(peers, WINDOW_MS, soon.memory, true);
+  assert.equal(copying.help.get(ROOT)?.state, "copying");
+  const asked = look(peers, WINDOW_MS, soon.memory);
+  assert.deepEqual(asked.help.get(ROOT), {
+    state: "asked",
+    reason: asked.ask?.reason,
+  });
+  const resting = look(peers, WINDOW_MS + 5000, asked.memory);
+  assert.deepEqual(resting.help.get(ROOT), {
+    state: "resting",
+    reason: "A copy was asked for; no other is for 15 min",
+  });
+  const alone = look([], WINDOW_MS, soon.memory);
+  assert.deepEqual(alone.help.get(ROOT), {
+    state: "nowhere",
+    reason: "No member can take a copy: there is no other",
+  });
+  const none = look(
+    [
+      holder(9, FULL),
+      idle(2, { machine: { ...MACHINE, memoryTotalBytes: 12e9 } }),
+      idle(3, { machine: { ...MACHINE, diskFreeBytes: 25e9 } }),
+      idle(4, { queues: [FULL] }),
+      idle(5, { machine: null }),
+      ...[6, 7, 8, 10].map((n) => idle(n, { isTaking: false })),
+    ],
+    WINDOW_MS,
+    soon.memory,
+  );
+  assert.equal(
+    none.help.get(ROOT)?.reason,
+    'No member can take a copy: "node-9" has it, ' +
+      '"node-2" has too little memory, ' +
+      '"node-3" has too little room on its disk, "node-4" is at work, ' +
+      '"node-5" does not tell its memory and disk, ' +
+      '"node-6" takes no work, "node-7" takes no work, ' +
+      '"node-8" takes no work, and 1 more',
+  );
+  const quiet = decidePlacement(NO_PLACEMENT, {
+    nowMs: 0,
+    self: holder(1, IDLE),
+    peers,
+    isCopying: false,
+  });
+  assert.equal(quiet.help.size, 0);
+});
+
 Deno.test("decidePlacement counts a window anew after a moment without a queue", () => {
   const peers = [idle(2)];
   const look = (memory: PlacementMemory, nowMs: number, queue: QueueReport) =>

@@ -97,15 +97,40 @@ for (const placeModels of [true, false]) {
       if (!placeModels) {
         await lan.clock.advance(5_000);
         assert.equal(logged().length, 0);
+        assert.equal(one.node.cluster.copyHelp?.("m"), null);
         return;
       }
+      await lan.clock.advance(10_000);
+      const help = () => one.node.cluster.copyHelp?.("m");
+      assert.equal(help()?.state, "watching");
       const tookMs = await lan.until(
         "a copy is asked for",
         90_000,
         () => logged().length > 0,
       );
-      assert.ok(tookMs >= 55_000, `${tookMs}`);
+      assert.ok(tookMs >= 45_000, `${tookMs}`);
       assert.match(String(logged()[0]?.fields["reason"]), /"node-2" is idle/);
+      const reason = logged()[0]?.fields["reason"];
+      assert.deepEqual(help(), { state: "asked", reason });
+      const { events }: { events?: unknown } = Object(
+        await lan.settle(
+          one.node.cluster.act("audit", {}, new AbortController().signal),
+          1000,
+        ),
+      );
+      assert(Array.isArray(events));
+      const [event] = events.filter((one) => one.event === "copy_asked");
+      assert.equal(event?.name, "node-2");
+      assert.equal(event?.reason, reason);
+      assert.equal(
+        one.node.metrics.counts.get(
+          "covey_placement_copies_total{outcome=asked}",
+        ),
+        1,
+      );
+      // The next looks find a model that is still asked for too much.
+      await lan.clock.advance(20_000);
+      assert.deepEqual(help(), { state: "asked", reason });
       const answer = await lan.settle(
         one.node.cluster.act("copies", {}, new AbortController().signal),
         5_000,
