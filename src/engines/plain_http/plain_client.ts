@@ -22,14 +22,14 @@ export interface PlainClientOptions {
 /**
  * Make a client of plain HTTP/1.1 for a server on this machine or next to it.
  *
- * Own code, since what libraries cost is most of what a small answer costs.
- * Processor time and median latency of one answer of 0.5 KB, relative to this
- * client's on the same two cores: the runtime's `fetch` 3.4 and 1.7 times (4.7
- * times the processor time with 32 side by side), undici's `request` 2.7 and
- * 1.4, its bare `dispatch` 2.2 and 1.2, `node:http` with a keep-alive agent 2.5
- * and 1.4; of each event of 50 streams side by side `fetch` 2.1, undici 1.5 to
- * 1.9, `node:http` 2.0 times the processor time. undici would add 20 MB of
- * resident memory besides.
+ * Own code, since no library does it as cheaply and as strictly at once. By
+ * `deno task bench:transports`, relative to this client on the same two cores,
+ * `fetch` takes 3.0 times the processor time for one answer after the other,
+ * 4.3 times with 32 side by side and 3.2 times for an event of a stream; undici
+ * 1.5, 1.8 and 0.9 times, and 20 MB of resident memory, a third of what an idle
+ * node has; `node:http` with a keep-alive agent 1.4, 1.5 and 0.9 times, but
+ * here it sends a POST again whose kept connection was destroyed, so that an
+ * engine runs it twice.
  *
  * @param options The server.
  * @returns The client; it connects when it is first used.
