@@ -25,6 +25,12 @@ if (import.meta.main) {
         );
         return await ensureApiCertificate(options);
       },
+      describeActions: async () => {
+        const { describeActions } = await import(
+          "./src/actions/describe_actions.ts"
+        );
+        return describeActions();
+      },
       actAlone: async (...asked) => {
         const { actAlone } = await import("./mod.ts");
         return await actAlone(...asked);

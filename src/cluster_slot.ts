@@ -50,6 +50,10 @@ export interface ClusterCode {
   ): Promise<
     { readonly certificateFile: string; readonly keyFile: string }
   >;
+  /** JSON schemas of the bodies that actions take, of those that take one. */
+  describeActions(): Promise<
+    { readonly [Action in ClusterAction]?: JsonObject }
+  >;
   /** Do what needs no open cluster, for a node that is in none. */
   actAlone(
     action: ClusterAction,
@@ -136,6 +140,11 @@ export class ClusterSlot implements AsyncDisposable {
     // Its caller hears of a failure; the next in turn does not care.
     this.#turn = turn.catch(() => {});
     return turn;
+  }
+
+  /** JSON schemas of the bodies that `act` takes; none without cluster code. */
+  describeActions(): ReturnType<ClusterCode["describeActions"]> {
+    return this.#options.code?.describeActions() ?? Promise.resolve({});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

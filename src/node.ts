@@ -246,6 +246,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     copyHelp: (model) => slot.cluster?.copyHelp?.(model) ?? null,
     hasCluster: () => slot.cluster !== null,
     act: (action, body, signal) => slot.act(action, body, signal),
+    describeActions: () => slot.describeActions(),
     ready,
     problemWith: (model) =>
       store.invalid().find(({ name }) => name === model)?.reason ?? null,

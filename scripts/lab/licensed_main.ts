@@ -7,6 +7,7 @@
  * @module
  */
 import { actAlone } from "../../ee/mod.ts";
+import { describeActions } from "../../ee/src/actions/describe_actions.ts";
 import { createClusterWithSeams } from "../../ee/src/cluster.ts";
 import { settleIdentity } from "../../ee/src/identity/set_aside.ts";
 import { resumesCluster } from "../../ee/src/resumes.ts";
@@ -23,6 +24,7 @@ if (import.meta.main) {
       resumesCluster,
       settleIdentity: (files, dataDir, log) =>
         settleIdentity({ files, dataDir, log }),
+      describeActions: () => Promise.resolve(describeActions()),
       actAlone,
     },
     loadCommands: async () => {

@@ -1,5 +1,7 @@
 import type {
   Cluster,
+  ClusterAction,
+  JsonObject,
   Log,
   MemberView,
   Metrics,
@@ -44,6 +46,10 @@ export interface ApiOptions {
   readonly copyHelp?: Cluster["copyHelp"];
   /** Does what an operator asks of the cluster. */
   readonly act: Cluster["act"];
+  /** JSON schemas of the bodies that `act` takes, by action; absent where nothing acts. */
+  readonly describeActions?: () => Promise<
+    { readonly [Action in ClusterAction]?: JsonObject }
+  >;
   readonly ready: () => Readiness;
   /** Why a file of that name in the models folder is no usable model, or null. */
   readonly problemWith?: (model: string) => string | null;

@@ -1,9 +1,4 @@
-import {
-  type ConversionRequest,
-  type ConversionView,
-  Fault,
-  type JsonObject,
-} from "../domain/mod.ts";
+import type { ConversionRequest, ConversionView } from "../domain/mod.ts";
 import { checkContentType } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
@@ -43,7 +38,13 @@ export function createConversionRoutes(
       async handle({ request, signal }) {
         checkContentType(request);
         const body = parseJsonObject(await readBody(request, BOUNDS, clock));
-        const wanted = requestOf(body);
+        const { CONVERSION_BODY } = await import("./admin_bodies.ts");
+        const { as, model, to } = CONVERSION_BODY.read(body);
+        const wanted: ConversionRequest = {
+          model,
+          to,
+          ...as === undefined ? {} : { name: as },
+        };
         return progressResponse(
           async (tell, ends) => {
             let toldMs = -Infinity;
@@ -72,17 +73,4 @@ export function createConversionRoutes(
       },
     },
   }];
-}
-
-function requestOf({ as, model, to }: JsonObject): ConversionRequest {
-  if (
-    typeof model !== "string" || typeof to !== "string" ||
-    (as !== undefined && typeof as !== "string")
-  ) {
-    throw new Fault(
-      "invalid_request",
-      'A conversion wants {"model": name, "to": "q8_0"}, and may have "as", the name of what is made',
-    );
-  }
-  return { model, to, ...as === undefined ? {} : { name: as } };
 }

@@ -1,4 +1,3 @@
-import { Fault } from "../domain/mod.ts";
 import { checkContentType } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
@@ -36,23 +35,17 @@ export function createImportRoutes(
       async handle({ request, signal }) {
         checkContentType(request);
         const bytes = await readBody(request, BOUNDS, clock);
-        const { folder, found } = parseJsonObject(bytes);
-        if (typeof folder !== "string" && found !== true) {
-          throw new Fault(
-            "invalid_request",
-            'An import wants {"folder": absolute path}, or {"found": true} for the usual places',
-            { param: "folder" },
-          );
-        }
+        const { IMPORT_BODY } = await import("./admin_bodies.ts");
+        const { folder } = IMPORT_BODY.read(parseJsonObject(bytes));
         return progressResponse(
           async (tell, ends) => {
             using _beat = clock.every(
               TELL_EVERY_MS,
               () => tell({ status: "importing" }),
             );
-            const done = typeof folder === "string"
-              ? await imports.importFolder(folder, ends)
-              : await imports.importFound(ends);
+            const done = folder === null
+              ? await imports.importFound(ends)
+              : await imports.importFolder(folder, ends);
             return {
               status: "success",
               imported: done.imported.map((one) => ({ ...one })),

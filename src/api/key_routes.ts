@@ -40,13 +40,8 @@ export function createKeyRoutes(
     admin("POST", "/covey/keys", async ({ request }) => {
       checkContentType(request);
       const body = parseJsonObject(await readBody(request, BOUNDS, clock));
-      const { name, admin = false } = body;
-      if (typeof name !== "string" || typeof admin !== "boolean") {
-        throw new Fault(
-          "invalid_request",
-          'A key wants {"name": text, "admin": true or false}',
-        );
-      }
+      const { KEY_BODY } = await import("./admin_bodies.ts");
+      const { name, admin } = KEY_BODY.read(body);
       const key = await refused(() => keys.add(name, admin));
       return jsonResponse({ name, admin, key });
     }),

@@ -1,4 +1,4 @@
-import { Fault, type JsonObject, type ModelForecasts } from "../domain/mod.ts";
+import { Fault, type ModelForecasts } from "../domain/mod.ts";
 import { checkContentType, jsonResponse } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
@@ -66,16 +66,9 @@ export function createMemoryRoutes(
         async handle({ params, request, signal }) {
           checkContentType(request);
           const bytes = await readBody(request, BOUNDS, clock);
-          const { node } = bytes.length === 0
-            ? ({} as JsonObject)
-            : parseJsonObject(bytes);
-          if (node !== undefined && typeof node !== "string") {
-            throw new Fault(
-              "invalid_request",
-              '"node" must be the name or id of a member',
-              { param: "node" },
-            );
-          }
+          const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+          const { UNLOAD_BODY } = await import("./admin_bodies.ts");
+          const { node } = UNLOAD_BODY.read(body);
           const { model = "" } = params;
           const source = node === undefined
             ? { kind: "cluster" as const }
@@ -106,16 +99,8 @@ function createForecastRoute(
       async handle({ request, signal }) {
         checkContentType(request);
         const body = parseJsonObject(await readBody(request, BOUNDS, clock));
-        const { revision, source } = body;
-        if (
-          typeof source !== "string" ||
-          (revision !== undefined && typeof revision !== "string")
-        ) {
-          throw new Fault(
-            "invalid_request",
-            'A look at a model elsewhere wants {"source": "org/repo[:quantisation]" or a URL}, and may have "revision"',
-          );
-        }
+        const { FORECAST_BODY } = await import("./admin_bodies.ts");
+        const { revision, source } = FORECAST_BODY.read(body);
         using deadline = clock.deadline(FORECAST_LIMIT_MS, signal);
         try {
           const forecast = await forecasts.forecast(

@@ -1,9 +1,4 @@
-import {
-  Fault,
-  type JsonObject,
-  type ModelCare,
-  type ModelInventory,
-} from "../domain/mod.ts";
+import type { JsonObject, ModelCare, ModelInventory } from "../domain/mod.ts";
 import { checkContentType, jsonResponse } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
@@ -42,14 +37,9 @@ export function createModelRoutes(
         async handle({ request, signal }) {
           checkContentType(request);
           const bytes = await readBody(request, BOUNDS, clock);
-          const { model } = bytes.length === 0 ? {} : parseJsonObject(bytes);
-          if (model !== undefined && typeof model !== "string") {
-            throw new Fault(
-              "invalid_request",
-              'Verification wants {"model": name}, or no model for all',
-              { param: "model" },
-            );
-          }
+          const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+          const { VERIFY_BODY } = await import("./admin_bodies.ts");
+          const { model } = VERIFY_BODY.read(body);
           const names = model === undefined
             ? models.list().map(({ name }) => name)
             : [model];

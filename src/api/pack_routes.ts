@@ -1,4 +1,3 @@
-import { Fault, type JsonObject } from "../domain/mod.ts";
 import { checkContentType, jsonResponse } from "./admin_json.ts";
 import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
@@ -47,9 +46,9 @@ export function createPackRoutes(
         async handle({ params, request, signal }) {
           checkContentType(request);
           const { name = "" } = params;
-          const from = fromOf(
-            parseJsonObject(await readBody(request, BOUNDS, clock)),
-          );
+          const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+          const { PACK_BODY } = await import("./admin_bodies.ts");
+          const { from = null } = PACK_BODY.read(body);
           return progressResponse(
             async (tell, ends) => {
               let toldMs = -Infinity;
@@ -72,14 +71,4 @@ export function createPackRoutes(
       },
     },
   ];
-}
-
-function fromOf({ from }: JsonObject): string | null {
-  if (from === undefined || from === null) return null;
-  if (typeof from === "string" && from.length <= 200) return from;
-  throw new Fault(
-    "invalid_request",
-    '"from" must be the name or id of a member',
-    { param: "from" },
-  );
 }

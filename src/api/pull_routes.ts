@@ -23,7 +23,6 @@ const BOUNDS: BodyBounds = {
 const TELL_EVERY_MS = 250;
 /** A pull that waits for its source says so, lest a client takes it for dead. */
 const TELL_ANYWAY_MS = 10_000;
-const SLOWEST_BYTES_PER_SECOND = 1_024;
 
 /**
  * The routes by which an operator has models fetched. They want the scope
@@ -51,7 +50,15 @@ export function createPullRoutes(
     admin("POST", "/covey/pulls", async ({ request, signal }) => {
       checkContentType(request);
       const body = parseJsonObject(await readBody(request, BOUNDS, clock));
-      const wanted = requestOf(body);
+      const { PULL_BODY } = await import("./admin_bodies.ts");
+      const { source, revision, max_bytes_per_second: most } = PULL_BODY.read(
+        body,
+      );
+      const wanted: PullRequest = {
+        source,
+        ...(revision === undefined ? {} : { revision }),
+        ...(most === undefined ? {} : { maxBytesPerSecond: most }),
+      };
       return progressResponse(
         (tell, ends) => watchPull({ clock, pulls }, wanted, tell, ends),
         signal,
@@ -113,24 +120,4 @@ export async function watchPull(
 
 function unknownPull(id: string): Fault {
   return new Fault("not_found", `There is no pull "${id.slice(0, 80)}"`);
-}
-
-function requestOf(body: JsonObject): PullRequest {
-  const { max_bytes_per_second: limit, revision, source } = body;
-  if (
-    typeof source !== "string" ||
-    (revision !== undefined && typeof revision !== "string") ||
-    (limit !== undefined &&
-      !(typeof limit === "number" && limit >= SLOWEST_BYTES_PER_SECOND))
-  ) {
-    throw new Fault(
-      "invalid_request",
-      `A pull wants {"source": "org/repo[:quantisation]" or a URL}, and may have "revision" and "max_bytes_per_second" of at least ${SLOWEST_BYTES_PER_SECOND}`,
-    );
-  }
-  return {
-    source,
-    ...(revision === undefined ? {} : { revision }),
-    ...(limit === undefined ? {} : { maxBytesPerSecond: limit }),
-  };
 }

@@ -112,7 +112,7 @@ export function createRoutes(
   ];
   return [
     ...built,
-    ...createOpenApiRoutes(built),
+    ...createOpenApiRoutes(built, options),
     ...NOT_BUILT.map((pattern): Route<RouteTarget> => ({
       method: "*",
       pattern,

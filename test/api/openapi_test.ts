@@ -16,6 +16,15 @@ const { api } = apiUnderTest({
     dataDir: "/data",
   }),
   conversions: THERE,
+  describeActions: () =>
+    Promise.resolve(
+      Object.fromEntries(
+        ["copy", "door", "invite", "join", "leave"].map((action) => [action, {
+          type: "object",
+          title: action,
+        }]),
+      ),
+    ),
   imports: THERE,
   models: THERE,
   forecasts: THERE,
@@ -64,7 +73,35 @@ Deno.test("GET /openapi.json says of every route what it is for, and what a body
 });
 
 /** Routes that are asked to do something by their path alone. */
-const BODILESS = /\/(?:drain|undrain|refresh|pause|resume|unload)$/;
+const BODILESS = /\/(?:drain|undrain|refresh|pause|resume)$/;
+
+Deno.test("GET /openapi.json says of an operator's body what its reader takes", async () => {
+  const response = await api.handle(get("/openapi.json"), LOOPBACK);
+  const { paths } = await response.json();
+  const schemaOf = (path: string) =>
+    paths[path].post.requestBody.content["application/json"].schema;
+  assert.deepEqual(schemaOf("/covey/keys").required, ["name"]);
+  const most = schemaOf("/covey/pulls").properties.max_bytes_per_second;
+  assert.equal(most.minimum, 1_024);
+  const [folder, found] = schemaOf("/covey/imports").anyOf;
+  assert.deepEqual(folder.required, ["folder"]);
+  assert.equal(found.properties.found.const, true);
+  assert.equal(schemaOf("/cluster/join").title, "join");
+  const embed = JSON.stringify(schemaOf("/api/embed"));
+  for (const field of ["input", "dimensions", "keep_alive", "num_ctx"]) {
+    assert.ok(embed.includes(`"${field}"`), field);
+  }
+});
+
+Deno.test("GET /openapi.json of a build without cluster code knows no bodies of its actions", async () => {
+  const { api } = apiUnderTest();
+  const response = await api.handle(get("/openapi.json"), LOOPBACK);
+  const { paths } = await response.json();
+  assert.deepEqual(paths["/cluster/join"].post.requestBody, {
+    required: false,
+    content: { "application/json": { schema: { type: "object" } } },
+  });
+});
 
 interface Operation {
   readonly summary: string;

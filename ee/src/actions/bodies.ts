@@ -3,6 +3,7 @@ import { z } from "zod";
 import { parseJoinCode } from "../invitation/join_code.ts";
 import { type JoinToken, parseJoinToken } from "../invitation/join_token.ts";
 import { DEFAULT_LIFE_MS } from "../invitation/invitations.ts";
+import { describeBody } from "./describe_body.ts";
 import type { LinkAddress } from "../link/link_address.ts";
 import { parseAddress } from "../link/parse_address.ts";
 
@@ -137,6 +138,26 @@ export function readLeave(body: JsonObject): LeaveBody {
 /** Read what to do with the door. */
 export function readDoor(body: JsonObject): DoorBody {
   return read(doorSchema, body, '{state?: "open" or "closed"}');
+}
+
+/** Describe what to invite with, as `readInvite` reads it; so do the others. */
+export function describeInvite(): JsonObject {
+  return describeBody(inviteSchema);
+}
+
+/** Describe what to join with. */
+export function describeJoin(): JsonObject {
+  return describeBody(joinSchema);
+}
+
+/** Describe how to leave. */
+export function describeLeave(): JsonObject {
+  return describeBody(leaveSchema);
+}
+
+/** Describe what to do with the door. */
+export function describeDoor(): JsonObject {
+  return describeBody(doorSchema);
 }
 
 function read<Value>(

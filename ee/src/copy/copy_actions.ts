@@ -6,6 +6,7 @@ import {
   type NodeId,
 } from "@covey/core/domain";
 import { z } from "zod";
+import { describeBody } from "../actions/describe_body.ts";
 import type { Peer } from "../membership/peer.ts";
 import {
   askCopy,
@@ -34,6 +35,11 @@ const copySchema = z.object({
   bytesPerSecond: z.number().min(1).nullable().default(null),
 });
 const cancelSchema = z.object({ id: z.string().min(1).max(64) });
+
+/** Describe what to copy, as `startCopies` reads it. */
+export function describeCopy(): JsonObject {
+  return describeBody(copySchema);
+}
 
 /** A member that may be asked to receive: this node, or a peer. */
 type Receiver =

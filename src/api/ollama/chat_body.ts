@@ -9,7 +9,7 @@ import {
 import { checkFields, wrongField } from "../openai/request_fault.ts";
 import { CallPairing } from "./call_pairing.ts";
 import { describeOptions, samplingOf } from "./options.ts";
-import { upkeepOf } from "./upkeep.ts";
+import { describeUpkeep, upkeepOf } from "./upkeep.ts";
 import { describeNamed } from "../openai/generation.ts";
 import { describeSchema } from "../openapi_schema.ts";
 
@@ -266,10 +266,20 @@ function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
 
 /** The schema of `POST /api/chat`, for the API's description. */
 export function describeOllamaChat(): JsonObject {
-  return describeSchema(CHAT, describeNamed(), describeOptions());
+  return describeSchema(
+    CHAT,
+    describeNamed(),
+    describeOptions(),
+    describeUpkeep(),
+  );
 }
 
 /** The schema of `POST /api/generate`, for the API's description. */
 export function describeGenerate(): JsonObject {
-  return describeSchema(GENERATE, describeNamed(), describeOptions());
+  return describeSchema(
+    GENERATE,
+    describeNamed(),
+    describeOptions(),
+    describeUpkeep(),
+  );
 }

@@ -7,13 +7,13 @@ import type {
   ReadRequest,
 } from "../inference_reader.ts";
 import { answerHeaders, readRefusal, readWhole } from "../openai/answer.ts";
-import { parseEmbedding } from "../openai/embedding.ts";
+import { describeEmbedding, parseEmbedding } from "../openai/embedding.ts";
 import type { Envelope } from "../openai/envelope.ts";
 import { describeSchema } from "../openapi_schema.ts";
 import { describeNamed } from "../openai/generation.ts";
 import { checkFields } from "../openai/request_fault.ts";
 import { nanoseconds } from "./answer_lines.ts";
-import { upkeepOf, withUpkeep } from "./upkeep.ts";
+import { describeUpkeep, upkeepOf, withUpkeep } from "./upkeep.ts";
 
 const PROMPT = z.looseObject({
   prompt: z.string({ error: "must be a string" }),
@@ -94,7 +94,12 @@ function promptTokensOf(answer: JsonObject): number | null {
   return checkFields(ANSWER, answer).usage?.prompt_tokens ?? null;
 }
 
+/** The schema of `POST /api/embed`, for the API's description. */
+export function describeEmbed(): JsonObject {
+  return { allOf: [describeEmbedding(), describeUpkeep()] };
+}
+
 /** The schema of `POST /api/embeddings`, for the API's description. */
 export function describeEmbeddings(): JsonObject {
-  return describeSchema(PROMPT, describeNamed());
+  return describeSchema(PROMPT, describeNamed(), describeUpkeep());
 }

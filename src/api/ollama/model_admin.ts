@@ -9,6 +9,7 @@ import type { ApiOptions, Call, Handler } from "../context.ts";
 import { readJsonObject } from "../json_body.ts";
 import { progressResponse } from "../progress_lines.ts";
 import { watchPull } from "../pull_routes.ts";
+import { readCopy, readName, readPull } from "./model_bodies.ts";
 
 /** What Ollama's clients may do to the models that lie here. */
 export interface OllamaAdmin {
@@ -34,8 +35,8 @@ export function createOllamaAdmin(options: ApiOptions): OllamaAdmin {
     async pull(call) {
       const body = await bodyOf(call);
       if (pulls === undefined) throw refused("fetches no models");
-      const source = nameOf(body);
-      if (body["stream"] === false) {
+      const { source, stream } = readPull(body);
+      if (!stream) {
         await pulls.pull({ source }, () => {}, call.signal);
         return jsonResponse({ status: "success" });
       }
@@ -52,15 +53,17 @@ export function createOllamaAdmin(options: ApiOptions): OllamaAdmin {
     async remove(call) {
       const body = await bodyOf(call);
       if (models === undefined) throw refused("has no models folder");
-      await models.remove(nameHere(models, nameOf(body)));
+      await models.remove(nameHere(models, readName(body)));
       return new Response(null, { status: 200 });
     },
     async copy(call) {
       const body = await bodyOf(call);
       if (models === undefined) throw refused("has no models folder");
-      const from = textOf(body, "source");
-      const to = textOf(body, "destination").replace(LATEST, "");
-      await models.alias(nameHere(models, from), to);
+      const { source, destination } = readCopy(body);
+      await models.alias(
+        nameHere(models, source),
+        destination.replace(LATEST, ""),
+      );
       return new Response(null, { status: 200 });
     },
   };
@@ -72,23 +75,6 @@ const LATEST = /:latest$/;
 function nameHere(models: ModelInventory, name: string): string {
   const isThere = models.list().some((model) => model.name === name);
   return isThere ? name : name.replace(LATEST, "");
-}
-
-function textOf(body: JsonObject, key: string): string {
-  const text = body[key];
-  if (typeof text === "string" && text !== "") return text;
-  throw new Fault("invalid_request", `"${key}" must be a model's name`, {
-    param: key,
-  });
-}
-
-/** `name` is the older spelling. */
-function nameOf(body: JsonObject): string {
-  const name = body["model"] ?? body["name"];
-  if (typeof name === "string" && name !== "") return name;
-  throw new Fault("invalid_request", "The model's name is missing", {
-    param: "model",
-  });
 }
 
 function lineOf(view: JsonObject): JsonObject {

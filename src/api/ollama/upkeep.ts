@@ -69,6 +69,29 @@ function contextOf(
   );
 }
 
+/** What `upkeepOf` reads, as a schema for the API's description. */
+export function describeUpkeep(): JsonObject {
+  return {
+    type: "object",
+    properties: {
+      keep_alive: {
+        type: ["string", "number", "null"],
+        description: `It ${KEEP_ALIVE_FORMS}`,
+      },
+      options: {
+        type: "object",
+        properties: {
+          num_ctx: {
+            type: ["integer", "null"],
+            minimum: LEAST_CONTEXT,
+            maximum: LARGEST_CONTEXT,
+          },
+        },
+      },
+    },
+  };
+}
+
 /**
  * A request with what it wants of its model in memory. What says nothing is
  * left out: it would travel with every attempt.

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../domain/mod.ts";
+import type { ClusterAction, JsonObject } from "../../domain/mod.ts";
 import type { Route } from "../route_table.ts";
 import type { RouteTarget } from "../route_target.ts";
 import { OPERATION_NOTES, type OperationNote } from "./operations.ts";
@@ -8,22 +8,27 @@ export type DescribedRoute = Pick<Route<unknown>, "method" | "pattern"> & {
   readonly target: Pick<RouteTarget, "scope">;
 };
 
+/** JSON schemas of the bodies that actions take, of those that take one. */
+export type ActionBodies = { readonly [Action in ClusterAction]?: JsonObject };
+
 /**
  * Describe the API: every route of the table, with the schemas that its
  * parsers use. Rows for what is not built (method `*`) are left out.
  *
  * @param routes The table of routes.
+ * @param actions What the cluster code says of its actions' bodies; nothing in a build without.
  * @returns An OpenAPI 3.1 document.
  */
 export function openApiDocument(
   routes: readonly DescribedRoute[],
+  actions: ActionBodies = {},
 ): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routes) {
     if (route.method === "*") continue;
     const path = route.pattern.replaceAll("…}", "}");
     const item = paths[path] ??= {};
-    item[route.method.toLowerCase()] ??= operationOf(route, path);
+    item[route.method.toLowerCase()] ??= operationOf(route, path, actions);
   }
   return {
     openapi: "3.1.0",
@@ -53,6 +58,7 @@ export function openApiDocument(
 function operationOf(
   { method, pattern, target }: DescribedRoute,
   path: string,
+  actions: ActionBodies,
 ): JsonObject {
   const note: OperationNote = OPERATION_NOTES[`${method} ${pattern}`] ??
     { summary: `${method} ${path}` };
@@ -73,7 +79,7 @@ function operationOf(
         schema: { type: "string" },
       })),
     }),
-    ...(method === "POST" ? { requestBody: bodyOf(note) } : {}),
+    ...(method === "POST" ? { requestBody: bodyOf(note, actions) } : {}),
     responses: {
       200: {
         description: "The answer",
@@ -85,12 +91,16 @@ function operationOf(
   };
 }
 
-function bodyOf({ body, isForm }: OperationNote): JsonObject {
+function bodyOf(
+  { action, body, isForm }: OperationNote,
+  actions: ActionBodies,
+): JsonObject {
+  const schema = action === undefined ? body?.() : actions[action];
   return {
-    required: body !== undefined,
+    required: schema !== undefined,
     content: {
       [isForm ? "multipart/form-data" : "application/json"]: {
-        schema: body?.() ?? { type: "object" },
+        schema: schema ?? { type: "object" },
       },
     },
   };

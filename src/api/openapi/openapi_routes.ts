@@ -1,3 +1,4 @@
+import type { ApiOptions } from "../context.ts";
 import type { Route } from "../route_table.ts";
 import type { RouteTarget } from "../route_target.ts";
 
@@ -5,15 +6,17 @@ import type { RouteTarget } from "../route_target.ts";
  * The routes that describe all routes.
  *
  * @param routes All others.
+ * @param options Who describes what the cluster code reads.
  * @returns Rows of the table.
  */
 export function createOpenApiRoutes(
   routes: readonly Route<RouteTarget>[],
+  { describeActions }: Pick<ApiOptions, "describeActions">,
 ): readonly Route<RouteTarget>[] {
   const described: Route<RouteTarget>[] = [...routes];
   const load = async () => {
     const { openApiDocument } = await import("./document.ts");
-    return openApiDocument(described);
+    return openApiDocument(described, await describeActions?.());
   };
   const answer = (body: string, contentType: string) =>
     new Response(body, {

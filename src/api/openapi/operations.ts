@@ -1,7 +1,22 @@
-import type { JsonObject } from "../../domain/mod.ts";
+import type { ClusterAction, JsonObject } from "../../domain/mod.ts";
+import {
+  CONVERSION_BODY,
+  FORECAST_BODY,
+  IMPORT_BODY,
+  KEY_BODY,
+  PACK_BODY,
+  PULL_BODY,
+  UNLOAD_BODY,
+  VERIFY_BODY,
+} from "../admin_bodies.ts";
 import { describeMessages } from "../anthropic/chat_body.ts";
 import { describeGenerate, describeOllamaChat } from "../ollama/chat_body.ts";
-import { describeEmbeddings } from "../ollama/embed.ts";
+import { describeEmbed, describeEmbeddings } from "../ollama/embed.ts";
+import {
+  describeCopy,
+  describeName,
+  describePull,
+} from "../ollama/model_bodies.ts";
 import { describeSpeech } from "../openai/audio/speech.ts";
 import { describeTranscription } from "../openai/audio/transcription.ts";
 import { describeChat } from "../openai/chat.ts";
@@ -15,6 +30,8 @@ export interface OperationNote {
   readonly summary: string;
   /** What its body has to satisfy, as the parser of that route has it. */
   readonly body?: () => JsonObject;
+  /** What it asks of the cluster code, which reads the body, and describes it. */
+  readonly action?: ClusterAction;
   /** Whether the body is a form with a file, and not JSON. */
   readonly isForm?: true;
   /** Content type of an answer that is no JSON. */
@@ -25,22 +42,6 @@ export interface OperationNote {
 
 const EVENTS = "text/event-stream";
 const LINES = "application/x-ndjson";
-
-const TEXT: JsonObject = { type: "string" };
-const TEXTS: JsonObject = { type: "array", items: TEXT };
-const FLAG: JsonObject = { type: "boolean" };
-
-/** A body of a route that reads its few fields by itself. */
-function fields(
-  required: Readonly<Record<string, JsonObject>>,
-  optional: Readonly<Record<string, JsonObject>> = {},
-): JsonObject {
-  return {
-    type: "object",
-    properties: { ...required, ...optional },
-    required: Object.keys(required),
-  };
-}
 
 /** Notes, by method and pattern. */
 export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
@@ -98,13 +99,7 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   },
   "POST /api/embed": {
     summary: "Embed texts, in Ollama's dialect",
-    body: () =>
-      fields({ model: TEXT, input: { type: ["string", "array"] } }, {
-        truncate: FLAG,
-        dimensions: { type: "integer" },
-        keep_alive: { type: ["string", "number"] },
-        options: { type: "object" },
-      }),
+    body: describeEmbed,
   },
   "POST /api/embeddings": {
     summary: "Embed one text, in Ollama's older dialect",
@@ -114,33 +109,33 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "GET /api/ps": { summary: "List models in memory, in Ollama's dialect" },
   "POST /api/show": {
     summary: "Describe a model, in Ollama's dialect",
-    body: () => fields({}, { model: TEXT, name: TEXT }),
+    body: describeName,
   },
   "POST /api/pull": {
     summary: "Fetch a model, in Ollama's dialect",
-    body: () => fields({}, { model: TEXT, name: TEXT, stream: FLAG }),
+    body: describePull,
     streams: LINES,
   },
   "DELETE /api/delete": { summary: "Remove a model, in Ollama's dialect" },
   "POST /api/copy": {
     summary: "Give a model a second name, in Ollama's dialect",
-    body: () => fields({ source: TEXT, destination: TEXT }),
+    body: describeCopy,
   },
   "POST /cluster/invites": {
     summary: "Make a token or a code that lets one node in",
-    body: () => fields({}, { code: FLAG, ttlMs: { type: "integer" } }),
+    action: "invite",
   },
   "POST /cluster/join": {
     summary: "Join a cluster by a token, or by a code and its issuer's address",
-    body: () => fields({}, { token: TEXT, code: TEXT, at: TEXT }),
+    action: "join",
   },
   "POST /cluster/leave": {
     summary: "Leave the cluster",
-    body: () => fields({}, { untilRestart: FLAG }),
+    action: "leave",
   },
   "POST /cluster/door": {
     summary: "Open or close the door to whom only the secret would let in",
-    body: () => fields({}, { state: { enum: ["open", "closed", null] } }),
+    action: "door",
   },
   "DELETE /cluster/members/{member}": {
     summary: "Remove a member; {expel: true} closes the door behind it",
@@ -168,40 +163,33 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "GET /cluster/members": { summary: "List the cluster's members" },
   "POST /cluster/copies": {
     summary: "Have members copy a model from whoever has it",
-    body: () =>
-      fields({ model: TEXT, to: { anyOf: [{ const: "all" }, TEXTS] } }, {
-        bytesPerSecond: { type: ["number", "null"] },
-      }),
+    action: "copy",
   },
   "POST /covey/pulls": {
     summary: "Fetch a model from a hub, a URL or a member that has it",
-    body: () =>
-      fields({ source: TEXT }, {
-        revision: TEXT,
-        max_bytes_per_second: { type: "number" },
-      }),
+    body: () => PULL_BODY.describe(),
     streams: LINES,
   },
   "POST /covey/imports": {
     summary: "Take models of this machine over without copying",
-    body: () => fields({}, { folder: TEXT, found: FLAG }),
+    body: () => IMPORT_BODY.describe(),
     streams: LINES,
   },
   "POST /covey/models/verify": {
     summary: "Hold models' files against their digests",
-    body: () => fields({}, { model: TEXT }),
+    body: () => VERIFY_BODY.describe(),
     streams: LINES,
   },
   "POST /covey/models/convert": {
     summary: "Make a smaller model of one that lies here, as Q8_0",
-    body: () => fields({ model: TEXT, to: { enum: ["q8_0"] } }, { as: TEXT }),
+    body: () => CONVERSION_BODY.describe(),
     streams: LINES,
   },
   "DELETE /covey/models/{model…}": { summary: "Remove a model's files" },
   "GET /covey/keys": { summary: "List clients' keys by name" },
   "POST /covey/keys": {
     summary: "Make a key; it is shown this once",
-    body: () => fields({ name: TEXT }, { admin: FLAG }),
+    body: () => KEY_BODY.describe(),
   },
   "DELETE /covey/keys/{name}": { summary: "Revoke a key" },
   "GET /covey/pulls": { summary: "List what is being fetched" },
@@ -217,7 +205,7 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   },
   "POST /covey/packs/{name}": {
     summary: "Have a GPU library of a member, or of the one called {from}",
-    body: () => fields({}, { from: TEXT }),
+    body: () => PACK_BODY.describe(),
     streams: LINES,
   },
   "GET /cluster/copies": {
@@ -241,10 +229,11 @@ export const OPERATION_NOTES: Readonly<Record<string, OperationNote>> = {
   "POST /covey/fit": {
     summary:
       "Tell into which members a model would fit before it is pulled, by its header at the source",
-    body: () => fields({ source: TEXT }, { revision: TEXT }),
+    body: () => FORECAST_BODY.describe(),
   },
   "POST /covey/models/{model}/unload": {
     summary: "Take a model out of memory: {node} for one member alone",
+    body: () => UNLOAD_BODY.describe(),
   },
   "GET /covey/decisions": {
     summary:
