@@ -17,7 +17,7 @@ const PROGRAMS = [
   "avahi-publish",
   "dbus-daemon",
 ];
-const FORMED_MS = 10_000;
+const FORMED_MS = 20_000;
 
 lanTest(
   "MDN-08 Avahi sees and resolves both nodes, also on the host it shares with one",

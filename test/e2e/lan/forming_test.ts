@@ -14,13 +14,14 @@ import {
 } from "../../../scripts/lab/lan/scenario.ts";
 import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
-/** Twice what is promised: the machine that tests may be slow. */
+/** How much slower than promised a loaded machine may be; `bench:lan` measures. */
+const PATIENCE = 5;
 const BOUNDS: ScenarioBounds = {
-  formedMs: 2 * PROMISED.formedMs,
-  movedMs: 2 * PROMISED.movedMs,
-  excludedMs: 2 * PROMISED.excludedMs,
-  backMs: 2 * PROMISED.backMs,
-  refusedMs: 2 * PROMISED.refusedMs,
+  formedMs: PATIENCE * PROMISED.formedMs,
+  movedMs: PATIENCE * PROMISED.movedMs,
+  excludedMs: PATIENCE * PROMISED.excludedMs,
+  backMs: PATIENCE * PROMISED.backMs,
+  refusedMs: PATIENCE * PROMISED.refusedMs,
 };
 
 lanTest(
@@ -41,7 +42,7 @@ lanTest(
     const start = async (number: number) =>
       stack.use(await startLanNode(lan.host(number), { folder }));
     const pair = await Promise.all([start(1), start(2)]);
-    await membersBecome("the two meet", pair, areHealthy(2), 8000);
+    await membersBecome("the two meet", pair, areHealthy(2), 20_000);
     const third = await start(3);
     const refused = /"message":"This node was refused by a cluster[^\n]*licen/;
     const refusing = /"message":"A node was not admitted[^\n]*licen/;
@@ -52,7 +53,7 @@ lanTest(
         refusing.test(third.process.log()) && refused.test(told);
       return Promise.resolve(isSo ? true : undefined);
     });
-    await membersBecome("the two go on", pair, areHealthy(2), 4000);
+    await membersBecome("the two go on", pair, areHealthy(2), 20_000);
     assert.equal((await third.members()).length, 1);
   },
 );

@@ -15,7 +15,7 @@ import {
 } from "../../../scripts/lab/lan/multicast_text.ts";
 import { TestLan } from "../../../scripts/lab/lan/test_lan.ts";
 
-const FORMED_MS = 8000;
+const FORMED_MS = 20_000;
 
 lanTest(
   "MDN-01 a host's Docker bridge is told to nobody and makes no peer of oneself",

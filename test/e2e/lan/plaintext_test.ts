@@ -61,7 +61,7 @@ lanTest(
       );
     const [entry, server] = [await start(1, {}), await start(2, SIMULATED)];
     const nodes = [entry, server];
-    await membersBecome("the two meet", nodes, areHealthy(2), 8000);
+    await membersBecome("the two meet", nodes, areHealthy(2), 20_000);
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const answer = await lan.host(1).fetch(
       `${entry.process.url}/v1/chat/completions`,
