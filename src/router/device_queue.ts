@@ -20,6 +20,8 @@ export interface QueueEntry {
   outlook?(): LoadOutlook | null;
   /** Sequences that the device may run side by side when this one is among them. */
   readonly slots: number;
+  /** Sequences of its own that it runs side by side where slots are free; absent for one. */
+  readonly width?: number;
   /** What is left of it once it runs, or null for its expected work less what it has run. */
   leftMs?(): number | null;
   /** Called once, when it has its slot; perhaps before `enter` returns. */
@@ -29,6 +31,8 @@ export interface QueueEntry {
 /** A place in a queue, and later the slot. */
 export interface QueuePlace {
   readonly state: "waiting" | "running" | "left";
+  /** Sequences of its own that it has slots for: what it gives back when it leaves. */
+  readonly lanes: number;
   /** Sequences that ran side by side since it got its slot, on average, itself included. */
   readonly meanConcurrency: number;
   /** Integral of the sequences that run on the device over time, in milliseconds. */
@@ -53,6 +57,8 @@ export class DeviceQueue {
   /** In order of arrival. */
   readonly #waiting: Place[] = [];
   readonly #running = new Set<Place>();
+  /** Sequences of those that run. */
+  #occupied = 0;
   readonly #turns = new ClientTurns();
   /** Integral of the number running over time, for mean concurrency. */
   #runMs = 0;
@@ -74,14 +80,14 @@ export class DeviceQueue {
     return this.#waiting.length;
   }
 
-  /** Attempts that run. */
+  /** Sequences that run: one for nearly every attempt. */
   get running(): number {
-    return this.#running.size;
+    return this.#occupied;
   }
 
   /** Whether an attempt would start at once. */
   isFree(slots: number): boolean {
-    return this.#waiting.length === 0 && this.#running.size < slots;
+    return this.#waiting.length === 0 && this.#occupied < slots;
   }
 
   /** Attempts of one model, waiting or running. */
@@ -113,7 +119,10 @@ export class DeviceQueue {
   report(slots: number): QueueReport {
     const nowMs = this.#clock.monotonic();
     const runningMs: number[] = [];
-    for (const place of this.#running) runningMs.push(place.leftMs(nowMs));
+    for (const place of this.#running) {
+      const leftMs = place.leftMs(nowMs);
+      for (let n = 0; n < place.lanes; n++) runningMs.push(leftMs);
+    }
     return { slots, runningMs, waitingMs: this.play().workMs };
   }
 
@@ -167,20 +176,21 @@ export class DeviceQueue {
         : nextInLine(this.#priced(this.#outlooks()), nowMs, this.#turns);
       const next = this.#waiting[at];
       // Nobody behind it may start sooner, or wide models would never start.
-      if (next === undefined || this.#running.size >= next.entry.slots) return;
+      if (next === undefined || this.#occupied >= next.entry.slots) return;
       this.#turns.give(next.client, next.expectedMs);
       this.#turns.leave(next.client);
       this.#waiting.splice(at, 1);
       this.#count();
       this.#running.add(next);
-      next.start(nowMs);
+      next.start(nowMs, next.entry.slots - this.#occupied);
+      this.#occupied += next.lanes;
       next.entry.onSlot();
     }
   }
 
   #leave(place: Place): void {
     this.#count();
-    this.#running.delete(place);
+    if (this.#running.delete(place)) this.#occupied -= place.lanes;
     const at = this.#waiting.indexOf(place);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
@@ -193,7 +203,7 @@ export class DeviceQueue {
 
   #count(): number {
     const nowMs = this.#clock.monotonic();
-    this.#runMs += this.#running.size * (nowMs - this.#countedAtMs);
+    this.#runMs += this.#occupied * (nowMs - this.#countedAtMs);
     this.#countedAtMs = nowMs;
     return this.#runMs;
   }
@@ -217,6 +227,7 @@ class Place implements QueuePlace {
   readonly client: string;
   readonly model: string;
   expectedMs: number;
+  lanes = 1;
   readonly #owner: PlaceOwner;
   #state: "waiting" | "running" | "left" = "waiting";
   #startedAtMs = 0;
@@ -246,8 +257,9 @@ class Place implements QueuePlace {
     return this.#owner.runMs();
   }
 
-  start(nowMs: number): void {
+  start(nowMs: number, freeSlots: number): void {
     this.#state = "running";
+    this.lanes = Math.max(1, Math.min(this.entry.width ?? 1, freeSlots));
     this.#startedAtMs = nowMs;
     this.#expectedEndMs = nowMs + this.expectedMs;
     this.#runMsAtStart = this.#owner.runMs();

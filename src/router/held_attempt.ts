@@ -46,6 +46,11 @@ export class HeldAttempt {
     return this.#place?.meanConcurrency ?? 1;
   }
 
+  /** Sequences of its own that it has slots for. */
+  get lanes(): number {
+    return this.#place?.lanes ?? 1;
+  }
+
   /** Integral of the sequences that run on its device over time. */
   get concurrencyMs(): number {
     return this.#place?.concurrencyMs ?? 0;

@@ -15,6 +15,7 @@ import {
 import type { Clock } from "../platform/mod.ts";
 import { AnswerMeter } from "./answer_meter.ts";
 import { workOf } from "./answer_observation.ts";
+import { choicesOf } from "./choices.ts";
 import type { DeviceQueue } from "./device_queue.ts";
 import type { DeviceQueues } from "./device_queues.ts";
 import { clientOf, EngineExperience } from "./engine_experience.ts";
@@ -223,6 +224,7 @@ export class QueuedEngine implements Engine, Disposable {
       model,
       client: clientOf(attempt),
       slots: offer.queue.slots,
+      width: choicesOf(attempt.request),
       expectedMs: serviceMs(
         workOf(attempt, offer),
         { ...offer, state: WARM },
@@ -231,6 +233,11 @@ export class QueuedEngine implements Engine, Disposable {
       outlook: () => this.#offers.outlook(attempt.model),
     });
     return held;
+  }
+
+  /** Sequences of others that run beside an attempt. */
+  #besides(held: HeldAttempt, offer: Offer): number {
+    return Math.max(0, this.#offers.queueOf(offer).running - held.lanes);
   }
 
   async #answer(held: HeldAttempt, attempt: Attempt): Promise<EngineAnswer> {
@@ -244,7 +251,7 @@ export class QueuedEngine implements Engine, Disposable {
         throw new Fault("no_candidate", `"${attempt.model}" left its engine`);
       }
       const startedAtMs = this.#options.clock.monotonic();
-      const concurrency = Math.max(1, this.#offers.queueOf(offer).running);
+      const concurrency = this.#besides(held, offer) + 1;
       const work = workOf(attempt, offer);
       held.expect(serviceMs(work, offer, concurrency));
       const started = await this.#raw.start(attempt, signal);
@@ -276,7 +283,7 @@ export class QueuedEngine implements Engine, Disposable {
           attempt,
           raw,
           meter,
-          Math.max(1, this.#offers.queueOf(raw).running),
+          this.#besides(held, raw) + 1,
         );
     }
     const sampling = this.#experience.sample(held, attempt, offer, meter);

@@ -8,10 +8,17 @@ import { demandOf } from "../../src/router/demand.ts";
 import { EngineExperience } from "../../src/router/engine_experience.ts";
 import { estimate, serviceMs } from "../../src/router/estimate.ts";
 import { LengthBook } from "../../src/router/length_book.ts";
+import { DeviceQueues } from "../../src/router/device_queues.ts";
+import { QueuedEngine } from "../../src/router/queued_engine.ts";
 import { timeLimits } from "../../src/router/time_limits.ts";
 import { buildAttempt } from "../fakes/attempt_builder.ts";
 import { chatRequest } from "../fakes/chat_request.ts";
-import { offerOf } from "../fakes/scripted_engine.ts";
+import {
+  answeringIn,
+  nodeIdOf,
+  offerOf,
+  ScriptedEngine,
+} from "../fakes/scripted_engine.ts";
 
 function several(n: number) {
   return chatRequest({ needs: ["n"], body: { n }, promptTokens: 0 });
@@ -136,4 +143,40 @@ Deno.test("several answers teach their length and nothing of the engine's speed"
   experience.learn(attempt, offer, meter, facts);
   assert.equal(experience.knowsDecode(offer.model), false);
   assert.equal(experience.ratesNow(offer).expectedOutputTokens, 20);
+});
+
+Deno.test("QueuedEngine gives an engine that writes several answers nothing more than its slots hold beside them", async () => {
+  const clock = new ManualClock();
+  const raw = new ScriptedEngine({
+    clock,
+    node: nodeIdOf(1),
+    offers: [offerWith(4)],
+    script: () => answeringIn(100, 8),
+  });
+  const engine = new QueuedEngine(raw, {
+    clock,
+    queues: new DeviceQueues(clock),
+    maxQueue: 64,
+  });
+  const never = new AbortController().signal;
+  const start = (request = {}) =>
+    engine.start(buildAttempt("m", request), never);
+  const started = [
+    await start({ needs: ["n"], body: { n: 3 } }),
+    await start(),
+    await start(),
+  ];
+  const bodies = Promise.all(started.map(async (one) => {
+    assert(one.kind === "accepted");
+    return await new Response((await one.answer()).body).text();
+  }));
+  const [offer] = engine.view().offers;
+  assert.equal(offer?.queue.runningMs.length, 4);
+  assert.equal(offer?.queue.waitingMs.length, 1);
+  await clock.advance(50);
+  assert.equal(raw.attempts.length, 2);
+  await clock.advance(1_000);
+  await bodies;
+  assert.equal(raw.attempts.length, 3);
+  assert.deepEqual(engine.view().offers[0]?.queue.runningMs, []);
 });

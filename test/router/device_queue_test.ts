@@ -94,3 +94,33 @@ Deno.test("DeviceQueue measures how many ran side by side", async () => {
   assert.equal(one.meanConcurrency, 1.75);
   assert.equal(two.meanConcurrency, 2);
 });
+
+Deno.test("DeviceQueue counts all sequences of an attempt that runs several, as many as are free when it starts", async () => {
+  const clock = new ManualClock();
+  const queue = new DeviceQueue(clock);
+  const started: string[] = [];
+  const several = (width: number, name: string) =>
+    queue.enter({
+      model: "m",
+      client: "c",
+      expectedMs: 100,
+      slots: 4,
+      width,
+      onSlot: () => started.push(name),
+    });
+  const one = enter(queue, 100, started, "one", 4);
+  const wide = several(16, "wide");
+  assert.deepEqual([wide.lanes, queue.running, queue.isFree(4)], [3, 4, false]);
+  assert.deepEqual(queue.report(4).runningMs, [100, 100, 100, 100]);
+  const next = enter(queue, 100, started, "next", 4);
+  assert.deepEqual(started, ["one", "wide"]);
+  // What falls free goes to who waits, not to the wide one.
+  one.leave();
+  assert.deepEqual(started, ["one", "wide", "next"]);
+  const narrow = several(2, "narrow");
+  await clock.advance(100);
+  wide.leave();
+  assert.deepEqual([narrow.lanes, queue.running], [2, 3]);
+  for (const place of [next, narrow, narrow]) place.leave();
+  assert.deepEqual([queue.running, queue.report(4).runningMs], [0, []]);
+});

@@ -34,10 +34,11 @@ export interface ChoiceWork<Sequence, Step> {
 }
 
 /**
- * Write one answer or several to a request: side by side on slots that nobody else
- * wants, else one after the other. The request waits for one slot as any other
- * does and keeps it until its last answer has begun; a further slot goes back
- * after each answer if somebody waits for it.
+ * Write one answer or several to a request: side by side on what slots are free
+ * when it gets its own, else one after the other. The request waits for one
+ * slot as any other does and keeps it until its last answer has begun; a further
+ * slot goes back after each answer if somebody waits for it. What falls free
+ * later is not taken: whoever hands out slots counts with it for others.
  *
  * @param work What to write.
  * @param signal Aborting it ends all answers.
@@ -150,7 +151,6 @@ class ChoiceLanes<Sequence, Step> {
       for await (const step of write(choice, held.slot, this.#stop.signal)) {
         await this.#hand({ choice, step });
       }
-      this.#spread();
       if (this.#begun >= count || (!keeps && pool.waiting > 0)) return;
       choice = this.#begun++;
     }
