@@ -2,7 +2,9 @@ import {
   type Attempt,
   type EngineAnswer,
   Fault,
+  type PieceSource,
   type QueueReport,
+  SourcedAnswer,
   type StartResult,
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
@@ -155,34 +157,40 @@ class AttemptCall {
       exchange.cancel();
       throw this.#linkFault(new WireError("An answer came without its head"));
     }
-    const { status, contentType, retryAfter } = head;
-    return { status, contentType, retryAfter, body: this.#body(exchange) };
+    return new SourcedAnswer(head, this.#body(exchange));
   }
 
-  #body(exchange: LinkExchange): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
+  #body(exchange: LinkExchange): PieceSource {
+    const body = {
+      isOver: false,
+      read: async () => {
+        if (body.isOver) return undefined;
         const frame = await this.#nextSpoken(exchange);
         switch (frame.kind) {
           case "data":
-            controller.enqueue(frame.bytes);
-            return;
+            // The end mostly comes with the last bytes.
+            if (this.#frames[0]?.kind === "end") end();
+            return frame.bytes;
           case "end":
-            controller.close();
-            // Not waited for: the attempt ends with the last byte, the exchange a little later.
-            exchange.release();
-            return;
+            end();
+            return undefined;
           case "fault":
-            controller.error(faultFrom(frame));
-            await exchange.release();
-            return;
+            exchange.release();
+            throw faultFrom(frame);
           default:
             exchange.cancel();
             throw this.#linkFault(new WireError("A body was out of order"));
         }
       },
-      cancel: () => exchange.cancel(),
-    }, { highWaterMark: 0 });
+      // deno-lint-ignore require-await
+      cancel: async () => exchange.cancel(),
+    };
+    const end = () => {
+      body.isOver = true;
+      // Not waited for: the attempt ends with the last byte, the exchange a little later.
+      exchange.release();
+    };
+    return body;
   }
 
   /** The next frame that says more than that the member lives. */

@@ -5,6 +5,7 @@ import {
   faultOf,
   type Log,
   type Router,
+  sourceOf,
 } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import { ANSWER_MEDIA_TYPE, encodeFrame } from "./answer_encoder.ts";
@@ -127,20 +128,19 @@ async function pump(
   writer: FrameWriter,
   signal: AbortSignal,
 ): Promise<void> {
-  const reader = answer.body.getReader();
+  const source = answer.source ?? sourceOf(answer.body);
   const onGone = () => {
     // The engine hears of it through the signal as well; here nobody listens.
-    reader.cancel(signal.reason).catch(() => {});
+    source.cancel(signal.reason).catch(() => {});
   };
   signal.addEventListener("abort", onGone, { once: true });
   try {
     for (;;) {
-      const piece = await reader.read();
+      const piece = await source.read();
       signal.throwIfAborted();
-      if (piece.done) return;
-      if (piece.value.length > 0) {
-        await writer.write({ kind: "data", bytes: piece.value });
-      }
+      if (piece === undefined) return;
+      if (piece.length > 0) await writer.write({ kind: "data", bytes: piece });
+      if (source.isOver === true) return;
     }
   } catch (error) {
     onGone();
