@@ -10,11 +10,11 @@ import type { AnswerMeter } from "./answer_meter.ts";
 import { observationOf } from "./answer_observation.ts";
 import { ArrivalRates } from "./arrival_rates.ts";
 import { choicesOf, planChoices } from "./choices.ts";
-import { decodes, tpotAt } from "./estimate.ts";
+import { decodes } from "./estimate.ts";
 import type { HeldAttempt } from "./held_attempt.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
 import { LengthBook } from "./length_book.ts";
-import { decodeLength } from "./length_shape.ts";
+import { decodeLength, lengthFactor } from "./length_shape.ts";
 import { learnFrom, ratesAt } from "./machine_speed.ts";
 import { ModelRates } from "./model_rates.ts";
 import {
@@ -185,9 +185,9 @@ export class EngineExperience implements Disposable {
     }
     const lengths = this.#lengths.find(raw.model, clientOf(attempt));
     if (lengths === undefined) return null;
+    const rates = this.#ratesOf(raw.model);
     const choices = choicesOf(attempt.request);
-    const soFar = meter.tally.contentEvents / choices *
-      this.#ratesOf(raw.model).tokensPerEvent;
+    const soFar = meter.tally.contentEvents / choices * rates.tokensPerEvent;
     const tokens = lengths.remaining(
       soFar,
       attempt.request.maxOutputTokens,
@@ -195,8 +195,11 @@ export class EngineExperience implements Disposable {
     );
     const length = decodeLength(attempt.request.promptTokens + soFar, tokens);
     const { lanes, rounds } = planChoices(choices, raw.queue.slots, running);
-    return tokens * rounds *
-      tpotAt(this.ratesNow(raw), running + lanes - 1, length);
+    const { clock, speed } = this.#options;
+    const tpotMs =
+      rates.tpotAt(raw.rates, running + lanes - 1, clock.monotonic()) /
+      (speed?.factor() ?? 1) * lengthFactor(rates.decodeFactors, length);
+    return tokens * rounds * tpotMs;
   }
 
   [Symbol.dispose](): void {

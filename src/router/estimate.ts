@@ -256,7 +256,7 @@ export function needsReload(
  * @returns Milliseconds; beyond what is known, those of the highest known.
  */
 export function tpotAt(
-  rates: Rates,
+  rates: Pick<Rates, "byLength" | "tpotMs">,
   concurrency: number,
   contextTokens?: number,
 ): number {

@@ -9,7 +9,7 @@
  * @module
  */
 import type { Offer, Rates } from "../domain/mod.ts";
-import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { decodes, serviceMs, tpotAt, type Work } from "./estimate.ts";
 import { decodeLength, LengthShape, prefillLength } from "./length_shape.ts";
 import { type Level, observeLevel, startLevel } from "./level.ts";
 import { OutputLengths } from "./output_length.ts";
@@ -124,6 +124,25 @@ export class ModelRates {
       expectedOutputTokens: this.#outputTokensOver(prior),
       ...this.#learnedShape(),
     };
+  }
+
+  /**
+   * Of the rates to publish, the time per output token at one concurrency, for
+   * the usual length. A report asks for every answer that runs, and an engine may have a
+   * thousand slots whose times need not be made for that.
+   *
+   * @param prior What the engine itself says.
+   * @param concurrency Sequences side by side, from 1.
+   * @param nowMs Monotonic time.
+   */
+  tpotAt(prior: Rates, concurrency: number, nowMs: number): number {
+    const tpotMs = this.#tpotOver(prior.tpotMs);
+    return tpotAt({ tpotMs }, concurrency) * this.slowdown(nowMs);
+  }
+
+  /** How the time per output token depends on the length of the context, by powers of two; undefined before the first answer. */
+  get decodeFactors(): readonly number[] | undefined {
+    return this.#completions === 0 ? undefined : this.#decodeShape.factors;
   }
 
   /**

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { tpotAt } from "../../src/router/estimate.ts";
+import { lengthFactor } from "../../src/router/length_shape.ts";
 import {
   type AnswerObservation,
   ModelRates,
@@ -74,4 +76,30 @@ Deno.test("ModelRates learns no speed from a few tokens, nor decode from embeddi
     500,
   );
   assert.deepEqual(embedding.over(PRIOR).tpotMs, PRIOR.tpotMs);
+});
+
+Deno.test("ModelRates says the time per token of one concurrency as among all that it publishes", () => {
+  const prior = { ...PRIOR, tpotMs: [10, 12, 14, 16] };
+  const rates = new ModelRates();
+  const check = (nowMs: number) => {
+    const all = rates.over(prior, nowMs);
+    for (const concurrency of [0, 1, 2, 4, 9]) {
+      assert.equal(
+        rates.tpotAt(prior, concurrency, nowMs) *
+          lengthFactor(rates.decodeFactors, 900),
+        tpotAt(all, concurrency, 900),
+      );
+    }
+  };
+  check(0);
+  const running = { perEventMs: 60, concurrency: 2, contextTokens: 100 };
+  for (let n = 0; n < 4; n++) rates.observeRunning(running, n);
+  for (let n = 0; n < 2; n++) rates.observe(observation(), OFFER, 5);
+  check(10);
+  // Three that agree: it is slowed down now.
+  for (let n = 0; n < 3; n++) {
+    rates.observeRunning({ ...running, perEventMs: 180 }, 20 + n);
+  }
+  assert.ok(rates.slowdown(30) > 1);
+  check(30);
 });
