@@ -184,6 +184,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           refresh: () => store.refresh(),
           manifest: (model) => store.manifest(model),
           readChunk: (...place) => store.readChunk(...place),
+          companions: (model) => store.companions(model),
+          readCompanion: (...place) => store.readCompanion(...place),
           noteOrigins: (...noted) => store.noteOrigins(...noted),
           remake: (derivation) => conversions.remake(derivation),
         },

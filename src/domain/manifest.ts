@@ -61,6 +61,11 @@ export interface ModelManifest {
   readonly contextLength: number;
   /** For example `Q4_K_M`, or null where the header does not say. */
   readonly quantisation: string | null;
+  /**
+   * Root of what goes with the model and is no part of its weights, a vision
+   * part say; absent where there is nothing, or its digests are not made yet.
+   */
+  readonly companions?: string;
 }
 
 /**

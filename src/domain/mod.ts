@@ -110,6 +110,7 @@ export type {
   Metrics,
 } from "./metrics.ts";
 export type {
+  CompanionPlace,
   InvalidModel,
   LocalModel,
   ModelInventory,

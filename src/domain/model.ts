@@ -90,6 +90,16 @@ export interface ModelWeights {
   ): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
+/** Where a file lies among those that go with a model. */
+export interface CompanionPlace {
+  /** Name the model is offered under. */
+  readonly model: string;
+  /** Position of the file in the manifest of its companions. */
+  readonly file: number;
+  /** Position of the chunk in the file. */
+  readonly chunk: number;
+}
+
 /** The models folder, as the cluster copies out of it and into it. */
 export interface ModelShelf extends ModelWeights {
   /** Where models lie. What begins with a dot there is passed over. */
@@ -98,6 +108,26 @@ export interface ModelShelf extends ModelWeights {
   list(): readonly LocalModel[];
   /** Look again, now. */
   refresh(): Promise<void>;
+  /**
+   * What goes with a model and is no part of its weights: a vision part, say.
+   * It has a root of its own, so that the model's stays what it is.
+   *
+   * @param model Name it is offered under.
+   * @returns Null where there is nothing, or its digests are not made yet.
+   */
+  companions?(model: string): Promise<ModelManifest | null>;
+  /**
+   * Read one chunk of what goes with a model, as `readChunk` does.
+   *
+   * @param place Where it lies.
+   * @param room Memory for a chunk that may be used for the result.
+   * @returns Null where there is none.
+   * @throws {Error} When the file can not be read.
+   */
+  readCompanion?(
+    place: CompanionPlace,
+    room?: Uint8Array<ArrayBuffer>,
+  ): Promise<Uint8Array<ArrayBuffer> | null>;
   /**
    * Keep where a model's files were pulled from first.
    *

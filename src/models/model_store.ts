@@ -1,5 +1,5 @@
 import {
-  CHUNK_BYTES,
+  type CompanionPlace,
   Fault,
   type FileDigest,
   type FileOrigin,
@@ -15,6 +15,13 @@ import {
 } from "../domain/mod.ts";
 import { type Clock, FileError, type Files } from "../platform/mod.ts";
 import { aliasFiles, hasName, linkAliases } from "./alias_files.ts";
+import {
+  CompanionFiles,
+  type Companions,
+  manifestOfCompanions,
+  readFileChunk,
+} from "./companion_files.ts";
+import { housedIn, pictureOf } from "./folder_picture.ts";
 import { type FolderScan, scanFolder } from "./folder_scan.ts";
 import { makeManifest } from "./manifest.ts";
 import { ModelDigests } from "./model_digests.ts";
@@ -22,14 +29,10 @@ import {
   baseOf,
   fileKeyOf,
   folderOf,
-  groupModelFiles,
+  type GgufFile,
   type ModelFiles,
 } from "./model_files.ts";
-import {
-  inspectFile,
-  type Inspection,
-  judgeModel,
-} from "./model_inspection.ts";
+import { inspectFile, type Inspection } from "./model_inspection.ts";
 import { partialFiles } from "./partial_files.ts";
 import { removeModelFiles } from "./remove_model_files.ts";
 import { storageFault } from "./storage_fault.ts";
@@ -94,6 +97,13 @@ export interface ModelStore
     model: string,
     origins: readonly (FileOrigin | null)[],
   ): Promise<void>;
+  /** What goes with a model, as `ModelShelf` says. */
+  companions(model: string): Promise<ModelManifest | null>;
+  /** Read a chunk of what goes with a model, as `ModelShelf` says. */
+  readCompanion(
+    place: CompanionPlace,
+    room?: Uint8Array<ArrayBuffer>,
+  ): Promise<Uint8Array<ArrayBuffer> | null>;
   /** Resolves once every model found so far has its root, or can have none. */
   digested(): Promise<void>;
 }
@@ -116,12 +126,13 @@ class WatchedFolder implements ModelStore {
   readonly #closing = new AbortController();
   readonly #timer: Disposable;
   readonly #digests: ModelDigests;
+  readonly #companions: CompanionFiles;
   #models: readonly LocalModel[] = [];
   /** Files of the models, by name. */
   #parts: ReadonlyMap<string, ModelFiles> = new Map();
   #invalid: readonly InvalidModel[] = [];
   /** Vision parts that lie beside a model, from the models folder. */
-  #projectors: string[] = [];
+  #projectors: readonly GgufFile[] = [];
   #inspections = new Map<string, Inspection>();
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -134,6 +145,7 @@ class WatchedFolder implements ModelStore {
       isBusy: () => options.isBusy?.() ?? false,
       onRoot: () => this.#takeRoots(),
     });
+    this.#companions = new CompanionFiles(this.#digests);
     this.#running = this.#scan();
     this.#timer = options.clock.every(RESCAN_EVERY_MS, () => {
       this.#running ??= this.#scan();
@@ -162,7 +174,11 @@ class WatchedFolder implements ModelStore {
         return { name, ...digest, ...origin === null ? {} : { origin } };
       }),
     );
-    return await makeManifest(offered, files);
+    const manifest = await makeManifest(offered, files);
+    const companions = await this.#companionsOf(model);
+    return companions === null
+      ? manifest
+      : { ...manifest, companions: companions.root };
   }
 
   async readChunk(
@@ -171,16 +187,23 @@ class WatchedFolder implements ModelStore {
     chunk: number,
     room?: Uint8Array<ArrayBuffer>,
   ): Promise<Uint8Array<ArrayBuffer> | null> {
-    const part = this.#parts.get(model)?.files[file];
-    const offset = chunk * CHUNK_BYTES;
-    if (part === undefined || !(offset >= 0 && offset < part.sizeBytes)) {
-      return null;
-    }
     const { files, modelsDir } = this.#options;
-    using open = await files.open(`${modelsDir}/${part.path}`);
-    const length = Math.min(CHUNK_BYTES, part.sizeBytes - offset);
-    const bytes = room?.subarray(0, length) ?? new Uint8Array(length);
-    return bytes.subarray(0, await open.readInto(offset, bytes));
+    const part = this.#parts.get(model)?.files[file];
+    return await readFileChunk(files, modelsDir, part, chunk, room);
+  }
+
+  async companions(model: string): Promise<ModelManifest | null> {
+    const companions = await this.#companionsOf(model);
+    return companions === null ? null : manifestOfCompanions(model, companions);
+  }
+
+  async readCompanion(
+    { chunk, file, model }: CompanionPlace,
+    room?: Uint8Array<ArrayBuffer>,
+  ): Promise<Uint8Array<ArrayBuffer> | null> {
+    const { files, modelsDir } = this.#options;
+    const found = (await this.#companionsOf(model))?.files[file]?.file;
+    return await readFileChunk(files, modelsDir, found, chunk, room);
   }
 
   async verify(
@@ -228,7 +251,7 @@ class WatchedFolder implements ModelStore {
       await removeModelFiles(files, modelsDir, parts, {
         folder,
         along: isAlone
-          ? this.#projectors.filter((path) => folderOf(path) === folder)
+          ? this.#companionsIn(folder).map(({ path }) => path)
           : [],
       });
       await this.#digests.forget(parts);
@@ -325,6 +348,17 @@ class WatchedFolder implements ModelStore {
     await this.#digests[Symbol.asyncDispose]();
   }
 
+  #companionsIn(folder: string): readonly GgufFile[] {
+    return this.#projectors.filter(({ path }) => folderOf(path) === folder);
+  }
+
+  async #companionsOf(model: string): Promise<Companions | null> {
+    const parts = this.#parts.get(model);
+    return parts === undefined
+      ? null
+      : await this.#companions.of(this.#companionsIn(housedIn(parts)));
+  }
+
   #partsOf(model: string): ModelFiles {
     const parts = this.#parts.get(model);
     if (parts !== undefined) return parts;
@@ -366,7 +400,11 @@ class WatchedFolder implements ModelStore {
     }
     this.#inspections = inspections;
     this.#publish(scan);
-    await this.#digests.follow([...this.#parts.values()]);
+    // First what goes with a model: it is copied along from the start.
+    await this.#digests.follow([
+      ...this.#projectors.map(aloneOf),
+      ...this.#parts.values(),
+    ]);
     this.#takeRoots();
   }
 
@@ -391,68 +429,31 @@ class WatchedFolder implements ModelStore {
   }
 
   #publish(scan: FolderScan): void {
-    const models = new Map<string, LocalModel>();
-    const parts = new Map<string, ModelFiles>();
-    const identities = new Map<string, string | null>();
-    const invalid: InvalidModel[] = scan.refused.map(({ path, reason }) => ({
-      name: path,
-      reason,
-    }));
-    const lone: { name: string; path: string; reason: string }[] = [];
-    for (const found of groupModelFiles(scan.files)) {
-      const { name } = found;
-      if (found.kind === "incomplete") {
-        const { parts, missing } = found;
-        const reason = `Parts are missing (${missing.join(", ")} of ${parts})`;
-        invalid.push({ name, reason });
-        continue;
-      }
-      const judgement = judgeModel(
-        this.#options.modelsDir,
-        found,
-        (file) => this.#inspections.get(fileKeyOf(file)) ?? UNSEEN,
-      );
-      const { identity, path } = found.files[0];
-      if (judgement.kind === "projector") {
-        lone.push({ name, path, reason: judgement.reason });
-      } else if (judgement.kind === "invalid") {
-        invalid.push({ name, reason: judgement.reason });
-      } else if (!models.has(name)) {
-        const root = this.#digests.rootOf(found);
-        models.set(name, { ...judgement.model, root });
-        parts.set(name, found);
-        identities.set(name, identity);
-      } else if (identity === null || identities.get(name) !== identity) {
-        // The same file under one name twice is one model, and no news.
-        const reason = `Another file is offered as "${name}": rename this one`;
-        invalid.push({ name: path, reason });
-      }
-    }
-    const housed = new Set([...parts.values()].map(housedIn));
-    this.#projectors = [];
-    for (const { name, path, reason } of lone) {
-      const folder = folderOf(path);
-      if (folder !== "" && housed.has(folder)) this.#projectors.push(path);
-      else invalid.push({ name, reason });
-    }
-    this.#tell(models, invalid);
-    this.#models = [...models.values()].sort(byName);
-    this.#parts = parts;
-    this.#invalid = invalid.sort(byName);
+    const picture = pictureOf(scan, {
+      modelsDir: this.#options.modelsDir,
+      inspect: (file) => this.#inspections.get(fileKeyOf(file)),
+      rootOf: (files) => this.#digests.rootOf(files),
+    });
+    this.#tell(picture.models, picture.invalid);
+    this.#models = picture.models;
+    this.#parts = picture.parts;
+    this.#projectors = picture.projectors;
+    this.#invalid = picture.invalid;
   }
 
   #tell(
-    models: ReadonlyMap<string, LocalModel>,
+    models: readonly LocalModel[],
     invalid: readonly InvalidModel[],
   ): void {
     const { log } = this.#options;
+    const names = new Set(models.map(({ name }) => name));
     const known = new Set(this.#models.map(({ name }) => name));
-    for (const { name, sizeBytes, architecture } of models.values()) {
+    for (const { name, sizeBytes, architecture } of models) {
       if (known.has(name)) continue;
       log.info("Found a model", { model: name, sizeBytes, architecture });
     }
     for (const name of known) {
-      if (!models.has(name)) log.info("A model is gone", { model: name });
+      if (!names.has(name)) log.info("A model is gone", { model: name });
     }
     const told = new Set(this.#invalid.map(sentence));
     for (const one of invalid) {
@@ -477,20 +478,8 @@ class WatchedFolder implements ModelStore {
 /** Never met: digests are recalled for every file or for none. */
 const EMPTY: FileDigest = { sizeBytes: 0, sha256: "", chunks: [] };
 
-/** Never met in practice: every grouped file was inspected in the same scan. */
-const UNSEEN: Inspection = {
-  kind: "unsound",
-  reason: "The file was not inspected",
-  transient: true,
-};
-
-/** Folder that a model's first part lies in. */
-function housedIn({ files }: ModelFiles): string {
-  return folderOf(files[0].path);
-}
-
-function byName(a: { name: string }, b: { name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+function aloneOf(file: GgufFile): ModelFiles {
+  return { kind: "complete", name: file.path, files: [file] };
 }
 
 function sentence(invalid: InvalidModel): string {

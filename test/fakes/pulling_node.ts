@@ -63,6 +63,8 @@ export function createPullingNode(
     refresh: () => store.refresh(),
     manifest: (model) => store.manifest(model),
     readChunk: (...place) => store.readChunk(...place),
+    companions: (model) => store.companions(model),
+    readCompanion: (...place) => store.readCompanion(...place),
     noteOrigins: (...noted) => store.noteOrigins(...noted),
   };
   return {

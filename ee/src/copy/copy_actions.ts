@@ -18,6 +18,7 @@ import type { CopiesOptions } from "./copies_options.ts";
 import type { CopyDesk } from "./copy_desk.ts";
 import { CopyError, NotHeldError } from "./copy_error.ts";
 import { type CopyAsk, type CopyView, viewJson } from "./copy_view.ts";
+import { findCompanions } from "./find_companions.ts";
 import { findModel } from "./find_model.ts";
 
 /** What the actions may touch. */
@@ -72,9 +73,17 @@ export async function startCopies(
   }
   const { bytesPerSecond, model, to } = parsed.data;
   const found = findModel(model, means);
-  const ask: CopyAsk = { ...found.model, bytesPerSecond };
+  const { root } = found.model;
+  const along = await findCompanions(root, found.holders, means, signal);
+  const ask: CopyAsk = {
+    ...found.model,
+    bytesPerSecond,
+    ...along.root === null ? {} : { companions: along.root },
+  };
   const receivers = to === "all"
-    ? receiversOf(means).filter(({ id }) => !found.holders.has(id))
+    ? receiversOf(means).filter(({ id }) =>
+      !found.holders.has(id) || along.without.has(id)
+    )
     : to.map((name) => findReceiver(name, means));
   const started = await Promise.all(
     receivers.map((receiver) => startAt(receiver, ask, means, signal)),

@@ -4,7 +4,8 @@ import { CopyError, CopyPaused } from "./copy_error.ts";
 import { CopyJob, type JobMeans } from "./copy_job.ts";
 import type { CopyAsk, CopyView } from "./copy_view.ts";
 import type { Holding } from "./holding.ts";
-import { readKeptAsk } from "./kept_ask.ts";
+import { removeParts } from "./copy_along.ts";
+import { type KeptAsk, readKeptAsk } from "./kept_ask.ts";
 import { PartStore } from "./part_store.ts";
 
 /** Copies that run at once; more would only share the same link and disk. */
@@ -51,10 +52,17 @@ export class CopyDesk implements AsyncDisposable {
   /** Go on with what an earlier start of this node began. */
   async resume(): Promise<void> {
     const { clock, files, log, shelf } = this.#options;
-    for (const root of await begunCopies(files, shelf.folder)) {
+    const begun = await begunCopies(files, shelf.folder);
+    for (const root of begun) {
       const kept = await readKeptAsk(files, shelf.folder, root);
+      if (kept?.of !== undefined) {
+        // What goes with a model goes on with it.
+        if (!begun.includes(kept.of)) await this.#resumeAlong(root, kept);
+        continue;
+      }
       if (kept?.paused === true) {
-        await this.#add({ root, ...kept }).job.pause();
+        const { paused: _paused, ...ask } = kept;
+        await this.#add({ root, ...ask }).job.pause();
         continue;
       }
       if (await isForgotten(files, shelf.folder, root, clock.now())) {
@@ -68,9 +76,28 @@ export class CopyDesk implements AsyncDisposable {
       }
       const { model } = manifest;
       log.info("A copy goes on where it was left", { model });
-      const bytesPerSecond = kept?.bytesPerSecond ?? null;
-      this.start({ root, model: kept?.model ?? model, bytesPerSecond });
+      const { bytesPerSecond = null, companions } = kept ?? {};
+      this.start({
+        root,
+        model: kept?.model ?? model,
+        bytesPerSecond,
+        ...companions === undefined ? {} : { companions },
+      });
     }
+  }
+
+  /** Of a model that was published already, or was to be. */
+  async #resumeAlong(
+    companions: string,
+    { bytesPerSecond, model, of: root = "", paused }: KeptAsk,
+  ): Promise<void> {
+    const { clock, files, shelf } = this.#options;
+    const ask = { root, model, bytesPerSecond, companions, isHere: true };
+    if (paused) return await this.#add(ask).job.pause();
+    if (await isForgotten(files, shelf.folder, companions, clock.now())) {
+      return await this.#forget(companions, model);
+    }
+    this.start(ask);
   }
 
   /**
@@ -116,18 +143,8 @@ export class CopyDesk implements AsyncDisposable {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     if (!entry.job.hasEnded) {
-      const { files, log, shelf } = this.#options;
-      const { root } = entry.job.ask;
       if (entry.job.cancelQueued()) {
-        const removing = PartStore.remove(files, shelf.folder, root);
-        this.#work(
-          entry,
-          removing.catch((failure) =>
-            log.warn("Failed to remove what had come of a copy", {
-              reason: failure instanceof Error ? failure.message : "It failed",
-            })
-          ),
-        );
+        this.#work(entry, removeParts(this.#options, entry.job.ask));
       }
       entry.life.abort(new CopyError("The copy was cancelled"));
     }
@@ -170,7 +187,8 @@ export class CopyDesk implements AsyncDisposable {
   /** What of a root has come here. */
   holding(root: string): Holding | null {
     for (const { job } of this.#entries.values()) {
-      const holding = job.ask.root === root ? job.holding() : null;
+      const isOf = job.ask.root === root || job.ask.companions === root;
+      const holding = isOf ? job.holding(root) : null;
       if (holding !== null) return holding;
     }
     return null;
@@ -195,7 +213,8 @@ export class CopyDesk implements AsyncDisposable {
         const kept = await readKeptAsk(files, shelf.folder, root);
         // Nothing is awaited from here to the removal's begin.
         const isWanted = [...this.#entries.values()].some(({ job }) =>
-          job.ask.root === root && !job.hasEnded
+          (job.ask.root === root || job.ask.companions === root) &&
+          !job.hasEnded
         );
         if (!isOld || isWanted || this.#isClosed) continue;
         await this.#forget(root, kept?.model ?? root);

@@ -9,21 +9,27 @@ import type { Clock, Entropy, Files } from "@covey/core/platform";
 import { keyHashOfCertificate } from "../identity/key_hash.ts";
 import type { LinkCredentials } from "../link/dial.ts";
 import type { MemberChannel } from "../link/member_channel.ts";
-import type { Chunk } from "./chunk_plan.ts";
 import { fetchHeld, fetchManifest } from "./copy_calls.ts";
 import { CopyError, CopyPaused, NotHeldError } from "./copy_error.ts";
 import { CopyPace } from "./copy_pace.ts";
 import { CopyRate } from "./copy_rate.ts";
-import type { CopyAsk, CopyState } from "./copy_view.ts";
+import type { CopyAsk, CopyState, CopyView } from "./copy_view.ts";
+import { arrivingHolding } from "./arriving_holding.ts";
 import { checkPartsFolder } from "./begun_copies.ts";
+import {
+  keepAlong,
+  type ModelFolder,
+  placeAlong,
+  removeParts,
+} from "./copy_along.ts";
 import { failureOf } from "./copy_failure.ts";
 import { checkRoom } from "./disk_gate.ts";
 import { Gather } from "./gather.ts";
 import type { Holding } from "./holding.ts";
 import { Making } from "./making.ts";
-import { writeKeptAsk } from "./kept_ask.ts";
+import { type KeptAsk, writeKeptAsk } from "./kept_ask.ts";
 import { MemberSource } from "./member_source.ts";
-import { checkModelName } from "./model_file_names.ts";
+import { checkModelName, companionFileNames } from "./model_file_names.ts";
 import { PartStore } from "./part_store.ts";
 
 /** How often members are asked what they have by now. */
@@ -32,6 +38,8 @@ const LOOK_EVERY_MS = 500;
 const LOOK_AT_GATHERERS_MS = 200;
 /** A copy to which nothing comes for so long is given up; what came stays. */
 const STALL_MS = 10 * 60_000;
+/** What goes with a model that is here already is waited for less. */
+const STALL_ALONG_MS = 20_000;
 
 /** A member that may have the model. */
 export interface Candidate {
@@ -60,6 +68,8 @@ export interface JobMeans {
 export class CopyJob {
   readonly ask: CopyAsk;
   readonly #means: JobMeans;
+  readonly #beside: ModelFolder | null;
+  #along: CopyJob | null = null;
   readonly #pace: CopyPace;
   /** Of what is made here: the limit is one for the link. */
   readonly #makingPace: CopyPace;
@@ -78,8 +88,18 @@ export class CopyJob {
   readonly #rate = new CopyRate();
   #progressAtMs = 0;
 
-  constructor(ask: CopyAsk, means: JobMeans) {
+  /**
+   * @param ask What is copied.
+   * @param means What it needs.
+   * @param beside Folder of the model that it goes with; null for a model.
+   */
+  constructor(
+    ask: CopyAsk,
+    means: JobMeans,
+    beside: ModelFolder | null = null,
+  ) {
     this.ask = ask;
+    this.#beside = beside;
     this.#means = means;
     this.#model = ask.model;
     this.#message = ask.reason ?? null;
@@ -102,15 +122,20 @@ export class CopyJob {
   }
 
   /** What there is to show of it. */
-  view() {
+  view(): Omit<CopyView, "id" | "node" | "nodeName"> {
+    const along = this.#along?.view();
     return {
       model: this.#model,
       root: this.ask.root,
       state: this.#state,
-      doneBytes: this.#doneBytes,
-      totalBytes: sizeOf(this.#manifest),
-      bytesPerSecond: this.hasEnded ? 0 : Math.round(this.#rate.bytesPerSecond),
-      sources: this.hasEnded ? [...this.#used] : this.#members,
+      doneBytes: this.#doneBytes + (along?.doneBytes ?? 0),
+      totalBytes: sizeOf(this.#manifest) + (along?.totalBytes ?? 0),
+      bytesPerSecond: this.hasEnded
+        ? 0
+        : along?.bytesPerSecond ?? Math.round(this.#rate.bytesPerSecond),
+      sources: this.hasEnded
+        ? [...new Set([...this.#used, ...along?.sources ?? []])]
+        : along?.sources ?? this.#members,
       message: this.#message,
     };
   }
@@ -127,26 +152,16 @@ export class CopyJob {
     return why.length === 0 ? null : why.join(". ");
   }
 
-  /** What of the model is here, for members that want it; null for nothing. */
-  holding(): Holding | null {
+  /** What of the model, or of what goes with it, is here for members; null for nothing. */
+  holding(root = this.ask.root): Holding | null {
+    if (root !== this.ask.root) return this.#along?.holding(root) ?? null;
     const manifest = this.#manifest;
     const parts = this.#parts;
     const published = this.#published;
     if (manifest === null || (parts === null && published === null)) {
       return null;
     }
-    return {
-      manifest,
-      held: () => published === null ? parts?.held.toHex() ?? "" : null,
-      has: ({ index }) =>
-        published !== null || (parts?.held.has(index) ?? false),
-      read: (chunk, room) =>
-        this.#read(
-          published?.[chunk.file] ?? parts?.pathOf(chunk.file),
-          chunk,
-          room,
-        ),
-    };
+    return arrivingHolding(this.#means.files, manifest, parts, published);
   }
 
   /**
@@ -155,11 +170,12 @@ export class CopyJob {
    * @param signal Aborting it with a `CopyError` cancels, with `CopyPaused` pauses, with anything else only stops: what came stays.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, files, log, shelf } = this.#means;
-    const { model, root } = this.ask;
+    const { clock, log } = this.#means;
+    const { model } = this.ask;
     this.#progressAtMs = clock.monotonic();
     try {
       await this.#copy(signal);
+      await this.#copyAlong(signal);
       this.#state = "done";
       log.info("A model was copied", {
         model: this.#model,
@@ -168,11 +184,7 @@ export class CopyJob {
     } catch (error) {
       if (signal.aborted && signal.reason instanceof CopyError) {
         this.#state = "cancelled";
-        await PartStore.remove(files, shelf.folder, root).catch((failure) =>
-          log.warn("Failed to remove what had come of a copy", {
-            reason: reasonOf(failure),
-          })
-        );
+        await removeParts(this.#means, this.ask);
         return;
       }
       if (signal.aborted && signal.reason instanceof CopyPaused) {
@@ -206,27 +218,35 @@ export class CopyJob {
   /** Note that it waits for an operator, so that a restart knows it too. */
   async pause(): Promise<void> {
     const { files, log, shelf } = this.#means;
-    const { bytesPerSecond, model, root } = this.ask;
+    const { root } = this.ask;
     this.#state = "paused";
     this.#message = this.ask.reason ?? null;
     try {
-      const kept = { model, bytesPerSecond, paused: true };
-      await writeKeptAsk(files, shelf.folder, root, kept);
+      await writeKeptAsk(files, shelf.folder, root, this.#kept(true));
     } catch (error) {
       log.warn(
         "Failed to note that a copy is paused: a restart goes on with it",
-        {
-          model,
-          reason: reasonOf(error),
-        },
+        { model: this.ask.model, reason: reasonOf(error) },
       );
     }
   }
 
+  #kept(paused: boolean): KeptAsk {
+    const { bytesPerSecond, companions, model } = this.ask;
+    return {
+      model,
+      bytesPerSecond,
+      paused,
+      ...companions === undefined ? {} : { companions },
+      ...this.#beside === null ? {} : { of: this.#beside.root },
+    };
+  }
+
   async #copy(signal: AbortSignal): Promise<void> {
     const { files, machine, shelf } = this.#means;
-    const { bytesPerSecond, model, root } = this.ask;
-    const here = withRoot(shelf, root);
+    const { isHere = false, model, root } = this.ask;
+    if (isHere) return await shelf.refresh();
+    const here = this.#beside === null ? withRoot(shelf, root) : undefined;
     if (here !== undefined) {
       this.#model = here.name;
       this.#message = `It is here already, as "${here.name}"`;
@@ -247,12 +267,8 @@ export class CopyJob {
       this.#manifest,
       signal,
     );
-    await writeKeptAsk(files, shelf.folder, root, {
-      model,
-      bytesPerSecond,
-      paused: false,
-    });
-    this.#doneBytes = sizeHeld(parts);
+    await writeKeptAsk(files, shelf.folder, root, this.#kept(false));
+    this.#doneBytes = parts.heldBytes;
     checkRoom(
       sizeOf(this.#manifest) - this.#doneBytes,
       machine?.reading() ?? null,
@@ -260,6 +276,26 @@ export class CopyJob {
     this.#parts = parts;
     await this.#gatherAll(parts, signal);
     await this.#means.inTurn(() => this.#publish(parts));
+  }
+
+  /** What goes with the model, into its folder. Where that does not come, the model is here all the same. */
+  async #copyAlong(signal: AbortSignal): Promise<void> {
+    const { bytesPerSecond, companions, root } = this.ask;
+    if (companions === undefined || this.#beside !== null) return;
+    const copied = { model: this.#model, root, companions };
+    const place = await placeAlong(this.#means, copied);
+    if (place.kind === "there") return;
+    if (place.kind === "nowhere") return this.#add(place.reason);
+    const ask = { root: companions, model: place.model, bytesPerSecond };
+    this.#along = new CopyJob(ask, this.#means, place.folder);
+    await this.#along.run(signal);
+    signal.throwIfAborted();
+    const { message, state } = this.#along.view();
+    if (state === "failed") this.#add(`What goes with it is not: ${message}`);
+  }
+
+  #add(note: string): void {
+    this.#message = [this.#message, note].filter((one) => one).join(". ");
   }
 
   async #findManifest(signal: AbortSignal): Promise<ModelManifest> {
@@ -404,19 +440,26 @@ export class CopyJob {
     this.#state = "waiting";
     this.#message = problem;
     const idleMs = this.#means.clock.monotonic() - this.#progressAtMs;
-    if (idleMs > STALL_MS) throw new CopyError(problem);
+    const mostMs = this.#beside === null ? STALL_MS : STALL_ALONG_MS;
+    if (idleMs > mostMs) throw new CopyError(problem);
   }
 
   async #publish(parts: PartStore): Promise<void> {
     const { shelf } = this.#means;
     const { model, root } = this.ask;
     const manifest = this.#manifest;
+    if (this.#beside !== null) {
+      const names = companionFileNames(parts.manifest.files);
+      this.#published = await parts.publishBeside(this.#beside.path, names);
+      return await shelf.refresh();
+    }
     await shelf.refresh();
     const other = shelf.list().find(({ name }) => name === model);
     this.#model = other === undefined ? model : `${model}-${root.slice(0, 8)}`;
     this.#message = other === undefined
       ? this.#why
       : `Another model is called "${model}" here, so this one is "${this.#model}"`;
+    await keepAlong(this.#means, { ...this.ask, model: this.#model });
     this.#published = await parts.publish(shelf.folder, this.#model);
     if (manifest !== null) this.#manifest = { ...manifest, model: this.#model };
     await shelf.refresh();
@@ -438,17 +481,6 @@ export class CopyJob {
       });
     }
   }
-
-  async #read(
-    path: string | undefined,
-    { length, offset }: Chunk,
-    room: Uint8Array<ArrayBuffer>,
-  ): Promise<Uint8Array<ArrayBuffer> | null> {
-    if (path === undefined) return null;
-    using file = await this.#means.files.open(path);
-    const bytes = room.subarray(0, length);
-    return bytes.subarray(0, await file.readInto(offset, bytes));
-  }
 }
 
 function withRoot(shelf: ModelShelf, root: string): LocalModel | undefined {
@@ -458,13 +490,6 @@ function withRoot(shelf: ModelShelf, root: string): LocalModel | undefined {
 function sizeOf(manifest: ModelManifest | null): number {
   return manifest?.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) ??
     0;
-}
-
-function sizeHeld({ chunks, held }: PartStore): number {
-  return chunks.reduce(
-    (sum, { index, length }) => held.has(index) ? sum + length : sum,
-    0,
-  );
 }
 
 function reasonOf(error: unknown): string {

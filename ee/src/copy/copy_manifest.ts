@@ -40,6 +40,7 @@ const manifestSchema = z.object({
   architecture: z.string().max(300),
   contextLength: z.number().int().min(0),
   quantisation: z.string().max(100).nullable(),
+  companions: digest.exactOptional(),
 });
 
 /**

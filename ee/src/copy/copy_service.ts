@@ -208,8 +208,9 @@ export class CopyService implements AsyncDisposable {
   async #find(root: string): Promise<Holding | null> {
     const shelf = this.#options.host.models;
     const name = shelf?.list().find((one) => one.root === root)?.name;
-    if (shelf === undefined || name === undefined) {
-      return this.desk?.holding(root) ?? null;
+    if (shelf === undefined) return null;
+    if (name === undefined) {
+      return this.desk?.holding(root) ?? await companionHolding(shelf, root);
     }
     const recent = this.#recent;
     const manifest = recent?.name === name && recent.manifest.root === root
@@ -219,6 +220,25 @@ export class CopyService implements AsyncDisposable {
     this.#recent = { name, manifest };
     return wholeOf(shelf, manifest, name);
   }
+}
+
+/** What goes with a model here, by its own root. */
+async function companionHolding(
+  shelf: ModelShelf,
+  root: string,
+): Promise<Holding | null> {
+  for (const { name: model } of shelf.list()) {
+    const manifest = await shelf.companions?.(model) ?? null;
+    if (manifest?.root !== root) continue;
+    return {
+      manifest,
+      held: () => null,
+      has: () => true,
+      read: async ({ file, position: chunk }, room) =>
+        await shelf.readCompanion?.({ model, file, chunk }, room) ?? null,
+    };
+  }
+  return null;
 }
 
 function wholeOf(

@@ -52,6 +52,10 @@ export interface CopyAsk {
   readonly bytesPerSecond: number | null;
   /** Why it was asked for, where no operator did. */
   readonly reason?: string;
+  /** Root of what goes with it, a vision part say; absent for nothing. */
+  readonly companions?: string;
+  /** Whether the model is here, and what goes with it is all that is to come; absent for no. Never asked by a member. */
+  readonly isHere?: boolean;
 }
 
 const state = z.enum([
@@ -81,6 +85,7 @@ const askSchema = z.object({
   model: z.string().min(1).max(300),
   bytesPerSecond: z.number().min(1).nullable().default(null),
   reason: z.string().max(500).exactOptional(),
+  companions: z.string().regex(/^[0-9a-f]{64}$/).exactOptional(),
 });
 
 /**

@@ -9,15 +9,21 @@ const FILE_MODE = 0o600;
 const ASK_FILE = "ask.json";
 
 /** What is remembered of a copy that has not ended, beside its bytes. */
-export interface KeptAsk extends Pick<CopyAsk, "model" | "bytesPerSecond"> {
+export interface KeptAsk
+  extends Pick<CopyAsk, "model" | "bytesPerSecond" | "companions"> {
   /** Whether it waits for an operator to go on with it. */
   readonly paused: boolean;
+  /** Root of the model that this goes with; absent for a model. */
+  readonly of?: string;
 }
 
+const root = z.string().regex(/^[0-9a-f]{64}$/);
 const askSchema = z.object({
   model: z.string().min(1).max(300),
   bytesPerSecond: z.number().min(1).nullable(),
   paused: z.boolean(),
+  companions: root.exactOptional(),
+  of: root.exactOptional(),
 });
 
 /**
@@ -55,11 +61,17 @@ export async function writeKeptAsk(
   files: Files,
   modelsDir: string,
   root: string,
-  { bytesPerSecond, model, paused }: KeptAsk,
+  { bytesPerSecond, companions, model, of, paused }: KeptAsk,
 ): Promise<void> {
   const path = pathOf(modelsDir, root);
   await files.makeFolder(path.slice(0, path.lastIndexOf("/")), FOLDER_MODE);
-  const text = JSON.stringify({ model, bytesPerSecond, paused });
+  const text = JSON.stringify({
+    model,
+    bytesPerSecond,
+    paused,
+    companions,
+    of,
+  });
   await files.writeAtomic(path, text, FILE_MODE);
 }
 

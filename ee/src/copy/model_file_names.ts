@@ -45,3 +45,31 @@ export function modelFileNames(
     (_, at) => `${model}-${digits(at + 1)}-of-${digits(count)}.gguf`,
   );
 }
+
+/**
+ * Names of files that go with a model, for its folder.
+ *
+ * @param files Their names elsewhere, which are not trusted, and digests.
+ */
+export function companionFileNames(
+  files: readonly { readonly name: string; readonly sha256: string }[],
+): readonly string[] {
+  const taken = new Set<string>();
+  return files.map(({ name, sha256 }) => {
+    const isFree = isGgufName(name) && !taken.has(name.toLowerCase());
+    const own = isFree ? name : `mmproj-${sha256.slice(0, 16)}.gguf`;
+    taken.add(own.toLowerCase());
+    return own;
+  });
+}
+
+function isGgufName(name: string): boolean {
+  if (!name.endsWith(".gguf")) return false;
+  try {
+    checkModelName(name.slice(0, -".gguf".length));
+    return true;
+  } catch (error) {
+    if (error instanceof CopyError) return false;
+    throw error;
+  }
+}

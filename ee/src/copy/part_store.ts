@@ -7,6 +7,7 @@ import {
 } from "@covey/core/platform";
 import { PARTS_FOLDER } from "./begun_copies.ts";
 import { ChunkMap } from "./chunk_map.ts";
+import { CopyError } from "./copy_error.ts";
 import { type Chunk, planChunks } from "./chunk_plan.ts";
 import { encodeManifest, parseManifest } from "./copy_manifest.ts";
 import { sha256 } from "./gather.ts";
@@ -146,6 +147,14 @@ export class PartStore implements Disposable {
     });
   }
 
+  /** How much of the model is here, in bytes. */
+  get heldBytes(): number {
+    return this.chunks.reduce(
+      (sum, { index, length }) => this.held.has(index) ? sum + length : sum,
+      0,
+    );
+  }
+
   /** Where a file of the model lies until it is published. */
   pathOf(file: number): string {
     return `${this.#folder}/${file}.part`;
@@ -163,10 +172,7 @@ export class PartStore implements Disposable {
     modelsDir: string,
     model: string,
   ): Promise<readonly string[]> {
-    await this.#syncing;
-    if (this.#syncFailure !== null) throw this.#syncFailure.error;
-    await this.#sync();
-    this[Symbol.dispose]();
+    await this.#close();
     const names = modelFileNames(model, this.#parts.length);
     const whole = `${this.#folder}/${WHOLE}`;
     await this.#files.makeFolder(whole, 0o755);
@@ -177,6 +183,45 @@ export class PartStore implements Disposable {
     await this.#files.rename(whole, target);
     await this.#files.remove(this.#folder);
     return names.map((name) => `${target}/${name}`);
+  }
+
+  /**
+   * Put the files into a folder of the models folder that is there already: the
+   * one of the model that they go with.
+   *
+   * @param folder Its path.
+   * @param names Of the files, safe ones.
+   * @returns The paths of the files.
+   * @throws {CopyError} When something else has one of the names.
+   * @throws {FileError} When they can not be moved.
+   */
+  async publishBeside(
+    folder: string,
+    names: readonly string[],
+  ): Promise<readonly string[]> {
+    const there = new Set(
+      (await this.#files.list(folder)).map(({ name }) => name),
+    );
+    const taken = names.find((name) => there.has(name));
+    if (taken !== undefined) {
+      throw new CopyError(
+        `Another file ${JSON.stringify(taken)} lies with the model already`,
+      );
+    }
+    await this.#close();
+    for (const [file, name] of names.entries()) {
+      await this.#files.rename(this.pathOf(file), `${folder}/${name}`);
+    }
+    await this.#files.remove(this.#folder);
+    return names.map((name) => `${folder}/${name}`);
+  }
+
+  /** Once it is sure that all lies on the disk. */
+  async #close(): Promise<void> {
+    await this.#syncing;
+    if (this.#syncFailure !== null) throw this.#syncFailure.error;
+    await this.#sync();
+    this[Symbol.dispose]();
   }
 
   async #sync(): Promise<void> {

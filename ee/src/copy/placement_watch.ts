@@ -3,7 +3,7 @@ import type { Peer } from "../membership/peer.ts";
 import type { CopiesOptions } from "./copies_options.ts";
 import { askCopy, listCopies } from "./copy_calls.ts";
 import type { CopyDesk } from "./copy_desk.ts";
-import type { CopyView } from "./copy_view.ts";
+import type { CopyAsk, CopyView } from "./copy_view.ts";
 import {
   decidePlacement,
   type HeldModel,
@@ -131,9 +131,10 @@ export class PlacementWatch implements Disposable {
         });
         return;
       }
+      const along = await this.#companionsOf(root);
       await askCopy(
         peer.channel,
-        { root, model, bytesPerSecond: null, reason },
+        { root, model, bytesPerSecond: null, reason, ...along },
         of,
         means,
       );
@@ -159,6 +160,16 @@ export class PlacementWatch implements Disposable {
         reason: why,
       });
     }
+  }
+
+  /** A model is placed by one that has it, and what goes with it too. */
+  async #companionsOf(root: string): Promise<Pick<CopyAsk, "companions">> {
+    const { models } = this.#options.host;
+    const model = models?.list().find((one) => one.root === root)?.name;
+    const along = model === undefined
+      ? null
+      : await models?.companions?.(model) ?? null;
+    return along === null ? {} : { companions: along.root };
   }
 }
 

@@ -29,6 +29,7 @@ const standingSchema = z.discriminatedUnion("state", [
     state: z.literal("has"),
     model: z.string().min(1).max(300),
     root: digest,
+    companions: digest.exactOptional(),
   }),
   z.object({ state: z.literal("bidding") }),
   z.object({

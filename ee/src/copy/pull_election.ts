@@ -8,6 +8,8 @@ export type Standing =
     readonly state: "has";
     readonly model: string;
     readonly root: string;
+    /** Root of what goes with it, a vision part say; absent for nothing. */
+    readonly companions?: string;
   }
   /** It asks around just now, as the one who asks it does. */
   | { readonly state: "bidding" }
@@ -31,7 +33,12 @@ export interface MemberStanding {
 
 /** What is to be done about a pull. */
 export type Election =
-  | { readonly kind: "copy"; readonly root: string }
+  | {
+    readonly kind: "copy";
+    readonly root: string;
+    /** Root of what goes with it; absent for nothing. */
+    readonly companions?: string;
+  }
   | {
     readonly kind: "wait";
     readonly node: NodeId;
@@ -66,9 +73,15 @@ export function elect(
 ): Election {
   const sorted = members.toSorted((a, b) => a.node < b.node ? -1 : 1);
   for (const { standing } of sorted) {
-    if (standing.state === "has" && !spoilt.has(standing.root)) {
-      return { kind: "copy", root: standing.root };
-    }
+    if (standing.state !== "has" || spoilt.has(standing.root)) continue;
+    const { root } = standing;
+    const along = sorted.find((one) =>
+      one.standing.state === "has" && one.standing.root === root &&
+      one.standing.companions !== undefined
+    )?.standing;
+    return along?.state === "has" && along.companions !== undefined
+      ? { kind: "copy", root, companions: along.companions }
+      : { kind: "copy", root };
   }
   for (const { name, node, standing } of sorted) {
     if (standing.state !== "fetching") continue;

@@ -2,6 +2,7 @@ import {
   type AllyProgress,
   Fault,
   type Log,
+  type ModelManifest,
   type ModelShelf,
   type NodeId,
   type PullAllies,
@@ -275,13 +276,18 @@ export class PullTurns implements PullAllies {
         }
         continue;
       }
-      const { root } = choice;
+      const { companions, root } = choice;
       if (relay !== null && (want.parts?.arrivedBytes ?? 0) > 0) {
         const isWhole = await this.#finish(want, relay, root, tell, signal);
         if (isWhole) return this.#relayed(want, bid, relay, root);
       } else {
         const { maxBytesPerSecond, model } = want;
-        const ask = { root, model, bytesPerSecond: maxBytesPerSecond };
+        const ask = {
+          root,
+          model,
+          bytesPerSecond: maxBytesPerSecond,
+          ...companions === undefined ? {} : { companions },
+        };
         const copied = await this.#copies.copy(want, ask, tell, signal);
         if (copied !== null) return copied;
       }
@@ -377,20 +383,24 @@ export class PullTurns implements PullAllies {
   async #finished(want: PullWant, root: string, signal: AbortSignal) {
     const { candidates, clock, credentials } = this.#options;
     const holders: PullMember[] = [];
-    let model: Awaited<ReturnType<typeof fetchManifest>> | null = null;
+    let model: ModelManifest | null = null;
+    let along: ModelManifest | null = null;
+    const means = { clock, signal };
     for (const member of candidates()) {
       try {
-        const means = { clock, signal };
         model = await fetchManifest(member.channel, root, means);
         holders.push(member);
+        const { companions } = model;
+        if (companions === undefined || along !== null) continue;
+        along = await fetchManifest(member.channel, companions, means);
       } catch {
         // One that does not have it, or does not answer, gives nothing of it.
         signal.throwIfAborted();
       }
     }
-    return model === null
-      ? null
-      : finishedModel(want, model, holders, { clock, credentials });
+    if (model === null) return null;
+    const found = { model, along, holders };
+    return finishedModel(want, found, { clock, credentials });
   }
 
   #relayed(

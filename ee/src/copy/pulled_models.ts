@@ -6,6 +6,14 @@ import { sha256 } from "./gather.ts";
 const RECENT_MS = 10 * 60_000;
 const MOST_RECENT = 64;
 
+/** A model here. */
+export interface PulledModel {
+  readonly model: string;
+  readonly root: string;
+  /** Root of what goes with it; absent for nothing. */
+  readonly companions?: string;
+}
+
 /** Models here as members that want to pull the same ask for them. */
 export class PulledModels {
   readonly #shelf: Pick<ModelShelf, "list" | "manifest">;
@@ -31,25 +39,29 @@ export class PulledModels {
   async find(
     key: string,
     sha256s: readonly (string | null)[],
-  ): Promise<{ readonly model: string; readonly root: string } | null> {
+  ): Promise<PulledModel | null> {
     const recent = this.#recent.get(key);
     const isRecent = recent !== undefined &&
       this.#clock.monotonic() - recent.atMs < RECENT_MS;
     for (const { name, root } of this.#shelf.list()) {
       if (root === null) continue;
-      if (isRecent && recent.model === name) return { model: name, root };
-      const files = (await this.#shelf.manifest(name))?.files ?? [];
+      const manifest = await this.#shelf.manifest(name);
+      const { companions, files = [] } = manifest ?? {};
+      const here = {
+        model: name,
+        root,
+        ...companions === undefined ? {} : { companions },
+      };
+      if (isRecent && recent.model === name) return here;
       if (files.length !== sha256s.length) continue;
       // Published digests have the last word: what lies here may have changed.
       const isSame = sha256s.every((sha256, at) =>
         sha256 === null || sha256 === files[at]?.sha256
       );
       if (!isSame) continue;
-      if (!sha256s.includes(null)) return { model: name, root };
+      if (!sha256s.includes(null)) return here;
       const origin = originTextOf(files.map((file) => file.origin));
-      if (origin !== null && digestOf(origin) === key) {
-        return { model: name, root };
-      }
+      if (origin !== null && digestOf(origin) === key) return here;
     }
     return null;
   }

@@ -64,12 +64,22 @@ export async function startPulling(
     allies: () => cluster.pullAllies?.() ?? null,
     ...pieceBytes === undefined ? {} : { pieceBytes },
   });
-  const node = new TestNode(n, lan, { files, models: here.shelf, role });
+  let movedOnMs = 0;
+  const node = new TestNode(n, lan, {
+    files,
+    models: here.shelf,
+    role,
+    movedOnMs: () => movedOnMs,
+  });
   const cluster = await node.cluster;
   return {
     ...here,
     node,
     files,
+    /** Move its monotonic clock on. */
+    moveOn(ms: number) {
+      movedOnMs += ms;
+    },
     pull: (tell: (view: PullView) => void = () => {}, source = SOURCE) =>
       here.pulls.pull({ source }, tell, FOREVER),
     async [Symbol.asyncDispose]() {

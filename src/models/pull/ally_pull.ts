@@ -8,6 +8,7 @@ import {
   type PullOutcome,
   type PullTurn,
 } from "../../domain/mod.ts";
+import { digestFile } from "../digest_file.ts";
 import type { ModelStore } from "../model_store.ts";
 import {
   fetchAll,
@@ -147,13 +148,40 @@ async function takeCopied(
     return null;
   }
   await ports.store.noteOrigins(model, origins);
-  await fetchProjector(ports, work, folderOf(ports, model), signal);
+  const folders = folderOf(ports, model);
+  if (from.length > 0) await checkProjector(ports, work, folders, signal);
+  await fetchProjector(ports, work, folders, signal);
   return {
     model,
     sizeBytes: digests.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     verified: origins.every(({ sha256 }) => sha256 !== null),
     from,
   };
+}
+
+/** A vision part that came from members counts only if it is the published one. */
+async function checkProjector(
+  { files, log, modelsDir }: AllyPorts,
+  { plan: { projector } }: FetchTask,
+  folders: readonly string[] | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const sha256 = projector?.sha256 ?? null;
+  if (projector === null || folders === null || sha256 === null) return;
+  const path = [modelsDir, ...folders, projector.name].join("/");
+  if (!await isThere(files, path)) return;
+  const digest = await digestFile(
+    files,
+    path,
+    () => Promise.resolve(),
+    signal,
+  );
+  if (digest.sha256 === sha256) return;
+  log.error(
+    "The vision part that members gave is not what the source publishes; it is dropped, and fetched from the source",
+    { model: projector.name },
+  );
+  await files.remove(path);
 }
 
 function sayOther(
