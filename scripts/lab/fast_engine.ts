@@ -2,12 +2,14 @@
  * An OpenAI server that computes nothing, as fast as one can be: what there is
  * to compare with, and what stands behind each gateway of a comparison. Says
  * of itself what llama.cpp's server does, so that many requests may run side by
- * side. Takes the time between two tokens in milliseconds; prints its address.
+ * side. Takes the time between two tokens in milliseconds, how many requests may
+ * run at once and where it listens; prints its address.
  *
  * @module
  */
 const gapMs = Number(Deno.args[0] ?? "0");
 const slots = Number(Deno.args[1] ?? "1024");
+const hostname = Deno.args[2] ?? "127.0.0.1";
 const encoder = new TextEncoder();
 const EVENT_STREAM = { headers: { "content-type": "text/event-stream" } };
 
@@ -97,11 +99,11 @@ async function chat(request: Request): Promise<Response> {
 }
 
 Deno.serve({
-  hostname: "127.0.0.1",
+  hostname,
   port: 0,
   automaticCompression: false,
   onListen: ({ port }) =>
-    Deno.stdout.writeSync(encoder.encode(`http://127.0.0.1:${port}\n`)),
+    Deno.stdout.writeSync(encoder.encode(`http://${hostname}:${port}\n`)),
 }, (request) => {
   const { pathname } = new URL(request.url);
   switch (pathname) {
