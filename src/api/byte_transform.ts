@@ -1,3 +1,5 @@
+import type { PieceSource } from "../domain/mod.ts";
+
 /** Takes what a transform makes. */
 export interface ByteSink {
   /** Pass bytes on. */
@@ -31,12 +33,12 @@ export interface ByteTransform {
  * @returns What they make of it; cancelling it cancels the body.
  */
 export function through(
-  source: ReadableStream<Uint8Array>,
+  source: PieceSource,
   transforms: readonly ByteTransform[],
 ): ReadableStream<Uint8Array> {
-  const reader = source.getReader();
   let out: ReadableStreamDefaultController<Uint8Array>;
   let isAnswered = false;
+  let isGone = false;
   const last: ByteSink = {
     enqueue(bytes) {
       isAnswered = true;
@@ -51,8 +53,9 @@ export function through(
     async pull(controller) {
       isAnswered = false;
       while (!isAnswered) {
-        const { done, value } = await reader.read();
-        if (done) {
+        const piece = await source.read();
+        if (isGone) return;
+        if (piece === undefined) {
           for (const at of transforms.keys()) {
             transforms[at]?.flush(sinkBefore(transforms.slice(at + 1), last));
           }
@@ -60,15 +63,18 @@ export function through(
           return;
         }
         try {
-          first.enqueue(value);
+          first.enqueue(piece);
         } catch (thrown) {
           // Nobody will read on: the body's own end tells nobody anything.
-          reader.cancel(thrown).catch(() => {});
+          source.cancel(thrown).catch(() => {});
           throw thrown;
         }
       }
     },
-    cancel: (reason) => reader.cancel(reason),
+    cancel(reason) {
+      isGone = true;
+      return source.cancel(reason);
+    },
   }, { highWaterMark: 0 });
 }
 

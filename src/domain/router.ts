@@ -3,6 +3,7 @@ import type { DecisionRecord } from "./decision.ts";
 import type { Attempt, Availability, Offer, StartResult } from "./engine.ts";
 import type { DecisionId, NodeId } from "./identifier.ts";
 import type { Conditions, MachineReading, Tier } from "./machine.ts";
+import type { PieceSource } from "./piece_source.ts";
 import type { InferenceRequest } from "./request.ts";
 import type { Source } from "./source.ts";
 import type { TestReport } from "./test_task.ts";
@@ -32,6 +33,8 @@ export interface RoutedAnswer {
   readonly body: ReadableStream<Uint8Array>;
   /** All of the body, where it is here in full: then `body` need not be read. */
   readonly pieces?: readonly Uint8Array[];
+  /** The body for who needs no stream, where it comes piece by piece: whoever takes it leaves `body` alone. */
+  readonly source?: PieceSource;
 }
 
 /** One model as `/v1/models` lists it, over all engines that offer it. */

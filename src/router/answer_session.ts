@@ -5,7 +5,12 @@ import type { BegunAttempt, LoopEffects, Opened } from "./attempt_loop.ts";
 import { tryCandidates } from "./attempt_loop.ts";
 import type { Continuation } from "./continuation.ts";
 import { errorEvent } from "./error_event.ts";
-import { type SessionAnswer, WholeSessionAnswer } from "./session_answer.ts";
+import { joinEvents } from "./join_events.ts";
+import {
+  type SessionAnswer,
+  StreamedSessionAnswer,
+  WholeSessionAnswer,
+} from "./session_answer.ts";
 import { waitingComment } from "./waiting_comment.ts";
 
 /** How a request ended, for counting. */
@@ -29,7 +34,6 @@ export interface SessionEvents {
 /** When a stream's head goes out although there is no content yet. */
 const HEAD_AFTER_MS = 10_000;
 const COMMENT_EVERY_MS = 1000;
-const EVENT_STREAM = "text/event-stream";
 
 type Streaming = Extract<Opened, { readonly kind: "streaming" }>;
 type StreamEnd =
@@ -165,69 +169,65 @@ export class AnswerSession {
   #streaming(begun: BegunAttempt, opened: Streaming | null): SessionAnswer {
     let live = opened;
     let commented = false;
-    let gone = false;
+    let isOver = false;
     if (live !== null) this.#events.content();
-    const body = new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
-        try {
-          if (live === null) {
-            const now = commented
-              ? await this.#openedWithin(COMMENT_EVERY_MS)
-              : null;
-            commented = true;
-            if (gone) return;
-            if (now === null) {
-              const waiting = this.#current();
-              return controller.enqueue(
-                waitingComment(
-                  waiting?.engine ?? null,
-                  waiting?.candidate.offer.model ?? "",
-                ),
-              );
-            }
-            live = this.#lateStream(now);
-            this.#events.content();
-          }
-          for (;;) {
-            this.#live = live;
-            const events = await this.#nextOf(live);
-            if (gone) return;
-            if (events.kind === "resumed") {
-              live = events.live;
-              continue;
-            }
-            for (const event of events.ready) controller.enqueue(event);
-            if (events.isLast) {
-              this.#settle(live, { kind: "answered" });
-              return controller.close();
-            }
-            // What is held back is no answer to the reader's pull.
-            if (events.ready.length > 0) return;
-          }
-        } catch (thrown) {
-          const end = endOf(thrown);
-          if (live !== null) this.#settle(live, end);
-          this.#end(end.kind === "cancelled" ? "cancelled" : "failed", null);
-          if (gone) return;
-          if (end.kind !== "broken_off") return controller.error(thrown);
-          controller.enqueue(errorEvent(end.fault));
-          controller.close();
+    const read = async (): Promise<Uint8Array | undefined> => {
+      if (isOver) return undefined;
+      try {
+        if (live === null) {
+          const now = commented
+            ? await this.#openedWithin(COMMENT_EVERY_MS)
+            : null;
+          commented = true;
+          if (isOver) return undefined;
+          if (now === null) return this.#comment();
+          live = this.#lateStream(now);
+          this.#events.content();
         }
-      },
+        for (;;) {
+          this.#live = live;
+          const events = await this.#nextOf(live);
+          if (isOver) return undefined;
+          if (events.kind === "resumed") {
+            live = events.live;
+            continue;
+          }
+          if (events.isLast) {
+            isOver = true;
+            this.#settle(live, { kind: "answered" });
+          }
+          // What is held back is no answer to the reader.
+          if (events.ready.length > 0) return joinEvents(events.ready);
+          if (events.isLast) return undefined;
+        }
+      } catch (thrown) {
+        const end = endOf(thrown);
+        if (live !== null) this.#settle(live, end);
+        this.#end(end.kind === "cancelled" ? "cancelled" : "failed", null);
+        if (isOver) return undefined;
+        isOver = true;
+        if (end.kind !== "broken_off") throw thrown;
+        return errorEvent(end.fault);
+      }
+    };
+    return new StreamedSessionAnswer(begun, {
+      read,
       cancel: (reason) => {
-        gone = true;
+        isOver = true;
         // Clients leave at the terminator without waiting for the end.
         if (live?.stream.complete) this.#settle(live, { kind: "answered" });
         this.abort(reason instanceof Fault ? reason.message : reason);
+        return Promise.resolve();
       },
-    }, { highWaterMark: 0 });
-    return {
-      begun,
-      status: 200,
-      contentType: EVENT_STREAM,
-      retryAfter: null,
-      body,
-    };
+    });
+  }
+
+  #comment(): Uint8Array {
+    const waiting = this.#current();
+    return waitingComment(
+      waiting?.engine ?? null,
+      waiting?.candidate.offer.model ?? "",
+    );
   }
 
   /** The head is out: anything but a stream can only become an error event. */

@@ -1,4 +1,9 @@
-import type { DecisionId, NodeId, RoutedAnswer } from "../domain/mod.ts";
+import type {
+  DecisionId,
+  NodeId,
+  PieceSource,
+  RoutedAnswer,
+} from "../domain/mod.ts";
 import type { SessionAnswer } from "./session_answer.ts";
 import type { Estimate } from "./estimate.ts";
 
@@ -17,6 +22,7 @@ export class SessionRoutedAnswer implements RoutedAnswer {
   readonly contentType: string;
   readonly retryAfter: string | null;
   readonly pieces?: readonly Uint8Array[];
+  readonly source?: PieceSource;
   readonly #answer: SessionAnswer;
 
   /**
@@ -40,6 +46,7 @@ export class SessionRoutedAnswer implements RoutedAnswer {
     this.contentType = answer.contentType;
     this.retryAfter = answer.retryAfter;
     if (answer.pieces !== undefined) this.pieces = answer.pieces;
+    if (answer.source !== undefined) this.source = answer.source;
   }
 
   /** Made where somebody reads it. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type ByteTransform, through } from "../../src/api/byte_transform.ts";
+import { sourceOf } from "../../src/domain/mod.ts";
 
 const encoder = new TextEncoder();
 
@@ -16,7 +17,7 @@ function doubling(): ByteTransform {
 }
 
 /** A source of these chunks that counts what was read of it. */
-function sourceOf(chunks: readonly string[]) {
+function countedSource(chunks: readonly string[]) {
   const left = [...chunks];
   const seen = { reads: 0, cancelled: "" };
   const stream = new ReadableStream<Uint8Array>({
@@ -30,20 +31,20 @@ function sourceOf(chunks: readonly string[]) {
       seen.cancelled = String(reason);
     },
   }, { highWaterMark: 0 });
-  return { stream, seen };
+  return { source: sourceOf(stream), seen };
 }
 
 Deno.test("through sends each chunk through all transforms, and each one's end through those behind it", async () => {
-  const { stream } = sourceOf(["a", "-", "b"]);
+  const { source } = countedSource(["a", "-", "b"]);
   const text = await new Response(
-    through(stream, [doubling(), doubling()]) as BodyInit,
+    through(source, [doubling(), doubling()]) as BodyInit,
   ).text();
   assert.equal(text, "aaaabbbb!!!");
 });
 
 Deno.test("through reads no more than is asked of it", async () => {
-  const { stream, seen } = sourceOf(["-", "a", "b", "c"]);
-  const reader = through(stream, [doubling()]).getReader();
+  const { source, seen } = countedSource(["-", "a", "b", "c"]);
+  const reader = through(source, [doubling()]).getReader();
   assert.equal(seen.reads, 0);
   await reader.read();
   await reader.read();
@@ -57,10 +58,10 @@ Deno.test("through ends with the error of the body, and with a transform's, of w
     pull: (controller) => controller.error(new TypeError("Broken off")),
   }, { highWaterMark: 0 });
   await assert.rejects(
-    through(broken, [doubling()]).getReader().read(),
+    through(sourceOf(broken), [doubling()]).getReader().read(),
     /Broken off/,
   );
-  const { stream, seen } = sourceOf(["a", "b"]);
+  const { source, seen } = countedSource(["a", "b"]);
   const failing: ByteTransform = {
     transform() {
       throw new RangeError("Too much");
@@ -68,7 +69,7 @@ Deno.test("through ends with the error of the body, and with a transform's, of w
     flush() {},
   };
   await assert.rejects(
-    through(stream, [failing]).getReader().read(),
+    through(source, [failing]).getReader().read(),
     /Too much/,
   );
   assert.match(seen.cancelled, /Too much/);

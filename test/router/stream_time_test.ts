@@ -85,15 +85,8 @@ Deno.test("route opens a stream with queued comments after 10 s, one a second", 
   const { seen, ended } = collect(answer);
   await setup.clock.advance(2600);
   assert.equal(await ended, "closed");
-  assert.deepEqual(seen, [
-    COMMENT,
-    COMMENT,
-    COMMENT,
-    ROLE,
-    text("a"),
-    finish(),
-    DONE,
-  ]);
+  assert.deepEqual(seen.slice(0, 3), [COMMENT, COMMENT, COMMENT]);
+  assert.equal(seen.slice(3).join(""), ROLE + text("a") + finish() + DONE);
   const actual = setup.router.decision(answer.decision)?.actual;
   assert.equal(actual?.ttftMs, 12_500);
   await assertAtRest(setup);
@@ -253,10 +246,9 @@ Deno.test("route counts a client that leaves at the terminator as answered", asy
   }));
   const answer = await ask(setup);
   const reader = answer.body.getReader();
-  for (const expected of [ROLE, text("a"), DONE]) {
-    const { value } = await reader.read();
-    assert.equal(new TextDecoder().decode(value), expected);
-  }
+  // What is at hand goes out together.
+  const { value } = await reader.read();
+  assert.equal(new TextDecoder().decode(value), ROLE + text("a") + DONE);
   await reader.cancel();
   await assertAtRest(setup);
   assert.equal(

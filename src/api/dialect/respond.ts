@@ -1,7 +1,8 @@
-import type {
-  InferenceRequest,
-  JsonObject,
-  RoutedAnswer,
+import {
+  type InferenceRequest,
+  type JsonObject,
+  type RoutedAnswer,
+  sourceOf,
 } from "../../domain/mod.ts";
 import { through } from "../byte_transform.ts";
 import {
@@ -63,7 +64,9 @@ export async function respondIn(
   }
   if (isEventStream(routed.contentType)) {
     return new Response(
-      through(routed.body, [translateStream(writer.stream(), seed)]),
+      through(routed.source ?? sourceOf(routed.body), [
+        translateStream(writer.stream(), seed),
+      ]),
       { headers: streamHeaders(routed, writer.streamType) },
     );
   }

@@ -6,6 +6,7 @@ import {
   type JsonValue,
   parseExactJson,
   type RoutedAnswer,
+  sourceOf,
 } from "../../domain/mod.ts";
 import { through } from "../byte_transform.ts";
 import { join, readAtMost } from "../bytes.ts";
@@ -44,7 +45,7 @@ export async function respondWith(
     const rename = renameInEvents(request.model);
     return new Response(
       through(
-        routed.body,
+        routed.source ?? sourceOf(routed.body),
         request.needs.includes("tools")
           ? [rename, seatToolCalls(routed.decision)]
           : [rename],

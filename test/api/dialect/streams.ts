@@ -1,3 +1,4 @@
+import { sourceOf } from "../../../src/domain/mod.ts";
 import {
   type ByteTransform,
   through as sendThrough,
@@ -95,7 +96,9 @@ export async function through(
   pieces: readonly Uint8Array<ArrayBuffer>[],
   transform: ByteTransform,
 ): Promise<string> {
-  const stream = sendThrough(ReadableStream.from(pieces), [transform]);
+  const stream = sendThrough(sourceOf(ReadableStream.from(pieces)), [
+    transform,
+  ]);
   const parts: Uint8Array[] = [];
   for await (const part of stream) parts.push(part);
   const blob = new Blob(parts.map((part) => new Uint8Array(part)));
