@@ -278,13 +278,14 @@ export class QueuedEngine implements Engine, Disposable {
     );
     const raw = this.#offers.raw(attempt.model);
     if (raw !== undefined) {
-      held.leftMs = () =>
+      held.showBy(() =>
         this.#experience.leftMs(
           attempt,
           raw,
           meter,
           this.#besides(held, raw) + 1,
-        );
+        )
+      );
     }
     const sampling = this.#experience.sample(held, attempt, offer, meter);
     const source = new MeteredBody({
