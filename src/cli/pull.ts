@@ -13,7 +13,8 @@ export const pullCommand: Command = {
       "the nearest that is there; split files are taken whole. A pull goes on when this",
       "command ends, and after a restart of the node; HF_ENDPOINT names another hub,",
       "HF_TOKEN opens what is not public, both in the environment of the node.",
-      "--limit is in bytes a second.",
+      "Members that have the model, or pull it, give it; also where its source can not be",
+      "reached. --limit is in bytes a second.",
     ].join("\n"),
   async run(args, context) {
     const { runPullCommand } = await import("./run_pull.ts");

@@ -57,6 +57,15 @@ export async function askStanding(
     limitBytes: LIMIT_BYTES,
     limitMs: LIMIT_MS,
   }, means);
+  return parseStanding(bytes);
+}
+
+/**
+ * Read how a member stands to a pull.
+ *
+ * @throws {WireError} When it does not say.
+ */
+export function parseStanding(bytes: Uint8Array): Standing {
   const parsed = standingSchema.safeParse(parseBoundedJson(bytes));
   if (!parsed.success) throw new WireError("Cannot read a pull's standing");
   return parsed.data;

@@ -1,32 +1,40 @@
 import type { Log, NodeId, PullParts } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
-import type { LinkCredentials } from "../link/dial.ts";
 import type { ArrivalReader } from "./arrival_reader.ts";
 import { ChunkMap } from "./chunk_map.ts";
 import { type Chunk, planSizes } from "./chunk_plan.ts";
 import { CopyError } from "./copy_error.ts";
 import { CopyRate } from "./copy_rate.ts";
 import { type ChunkSource, Gather } from "./gather.ts";
-import { PullFollower, type PullMember } from "./pull_follower.ts";
+import type { PullFollower, PullMember } from "./pull_follower.ts";
 
 /** How often members that pull the same are asked what has come. */
 const LOOK_EVERY_MS = 200;
 /** How long what others have is waited for, once none of it comes. */
 const DRAIN_MS = 5000;
 
+/** A member that may pull the same, as the relay sees it. */
+export interface Follower
+  extends
+    Pick<PullFollower, "name" | "isPulling" | "reader" | "look" | "source">,
+    Disposable {}
+
 /** What relaying needs. */
 export interface RelayOptions {
-  readonly key: string;
   readonly parts: PullParts;
   /** For the log. */
   readonly model: string;
   /** This member's key, by which those that gather share the work. */
   readonly self: string | undefined;
-  readonly credentials: LinkCredentials;
   readonly clock: Clock;
   readonly log: Log;
   /** Members that answer now. */
   members(): readonly PullMember[];
+  /** Make the way to one of them. */
+  follower(
+    member: PullMember,
+    onWrong: (reason: string, isLast: boolean) => void,
+  ): Follower;
   /** A number in [0, 1). */
   draw(): number;
   /** Awaited before each chunk. */
@@ -67,7 +75,7 @@ interface Gathering {
 export class PullRelay implements AsyncDisposable {
   readonly #options: RelayOptions;
   readonly #life = new AbortController();
-  readonly #followers = new Map<NodeId, PullFollower>();
+  readonly #followers = new Map<NodeId, Follower>();
   readonly #rate = new CopyRate();
   /** Authorities of which no source has the bytes that they speak of. */
   readonly #shunned = new Set<string>();
@@ -173,8 +181,7 @@ export class PullRelay implements AsyncDisposable {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { clock, credentials, key, log, members, model, parts } =
-      this.#options;
+    const { follower: followerOf, log, members, model } = this.#options;
     const there = new Map(members().map((one) => [one.node, one]));
     for (const [node, follower] of this.#followers) {
       if (there.has(node)) continue;
@@ -192,11 +199,7 @@ export class PullRelay implements AsyncDisposable {
             : "A member contradicts itself about what it pulls",
           { model, member: member.name, reason },
         );
-      const own = { sizes: parts.sizes, weights: parts.weights };
-      this.#followers.set(
-        node,
-        new PullFollower({ key, own, member, credentials, clock, onWrong }),
-      );
+      this.#followers.set(node, followerOf(member, onWrong));
     }
     await Promise.all(
       [...this.#followers.values()].map((follower) => follower.look(signal)),
@@ -233,11 +236,16 @@ export class PullRelay implements AsyncDisposable {
     const { parts } = this.#options;
     const authority = this.#authority();
     if (authority === null) return;
-    const isNew = authority !== this.#gathering?.authority;
-    if (isNew) this.#checked = new Set();
-    const chunks = isNew
-      ? planSizes(parts.sizes.slice(0, authority.files), authority.digestOf)
-      : this.#gathering?.chunks ?? [];
+    const known = this.#gathering?.authority === authority
+      ? this.#gathering
+      : null;
+    if (known === null) {
+      // What it still writes is held against the new one.
+      await this.#stopGather();
+      this.#checked = new Set();
+    }
+    const chunks = known?.chunks ??
+      planSizes(parts.sizes.slice(0, authority.files), authority.digestOf);
     const wrong: Chunk[] = [];
     for (const chunk of chunks) {
       const { digest, index } = chunk;
@@ -248,7 +256,7 @@ export class PullRelay implements AsyncDisposable {
       if (await parts.digest(chunk) === digest) this.#checked.add(index);
       else wrong.push(chunk);
     }
-    if (!isNew && wrong.length === 0) return;
+    if (known !== null && wrong.length === 0) return;
     await this.#stopGather();
     await parts.drop(wrong);
     this.#gathering = this.#gather(authority, chunks);
@@ -350,7 +358,7 @@ export class PullRelay implements AsyncDisposable {
 }
 
 /** Whether a member says that it has the right bytes of a chunk. */
-function isSame({ reader }: PullFollower, chunk: Chunk | undefined): boolean {
+function isSame({ reader }: Follower, chunk: Chunk | undefined): boolean {
   return chunk !== undefined && chunk.digest !== "" &&
     reader.digestOf(chunk.file, chunk.position) === chunk.digest;
 }

@@ -23,7 +23,7 @@ import { askOffers } from "./offer_call.ts";
 import type { PullQuestion } from "./pull_call.ts";
 import { PullCopies, type PullCopiesOptions } from "./pull_copy.ts";
 import { elect, type Standing } from "./pull_election.ts";
-import type { PullMember } from "./pull_follower.ts";
+import { PullFollower, type PullMember } from "./pull_follower.ts";
 import { joinOffers } from "./pull_offers.ts";
 import { PullRelay } from "./pull_relay.ts";
 import { askRound, meetMembers } from "./pull_round.ts";
@@ -301,15 +301,16 @@ export class PullTurns implements PullAllies {
     if (parts === null) return null;
     const { candidates, clock, credentials, entropy, log } = this.#options;
     const pace = this.#pace(maxBytesPerSecond);
+    const own = { sizes: parts.sizes, weights: parts.weights };
     return new PullRelay({
-      key,
       parts,
       model,
       self: keyHashOfCertificate(credentials.certificatePem),
-      credentials,
       clock,
       log,
       members: candidates,
+      follower: (member, onWrong) =>
+        new PullFollower({ key, own, member, credentials, clock, onWrong }),
       draw: () => entropy.float(),
       pace: (bytes, ends) => pace.turn(bytes, ends),
     });

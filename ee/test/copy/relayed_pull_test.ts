@@ -4,6 +4,7 @@ import {
   type PullOutcome,
   type PullView,
 } from "@covey/core/domain";
+import { MemoryFiles } from "@covey/core/platform";
 import { type HubServer, startHub } from "../../../test/fakes/hub_server.ts";
 import { FakeLan } from "../cluster_fixture.ts";
 import {
@@ -174,4 +175,46 @@ Deno.test("what a source publishes no digest of is relayed, and published once t
     tallies.filter(({ stages }) => stages.has("relaying")).length,
     2,
   );
+});
+
+Deno.test("a pull that takes what has come to another member is paused, and goes on with its bytes after a restart", async () => {
+  const bytes = chunkyWeights(5);
+  await using hub = startHub({ [FILE]: bytes });
+  const lan = new FakeLan();
+  const settings = { pieceBytes: CHUNK_BYTES };
+  await using one = await startPulling(1, lan, hub, settings);
+  const tally = new Tally();
+  const stuck = inStep(hub, [tally], 3);
+  using _unstick = { [Symbol.dispose]: () => stuck.resolve() };
+  const files = new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
+  const began = new Tally();
+  let first: Promise<PullOutcome> | null = null;
+  let id = "";
+  {
+    await using two = await startPulling(2, lan, hub, { ...settings, files });
+    await Promise.all([met(one.node, 1), met(two.node, 1)]);
+    first = one.pull(began.tell);
+    first.catch(() => {});
+    await began.reaches(1);
+    const pulled = two.pull(tally.tell);
+    const paused = assert.rejects(pulled, /was paused/);
+    await tally.reaches(3);
+    id = two.pulls.list()[0]?.id ?? "";
+    assert.ok(await two.pulls.pause(id));
+    await paused;
+  }
+  const state = await files.readText(
+    `/models/.partial/${id}/${FILE}.part.json`,
+  );
+  assert.deepEqual(JSON.parse(state).done.toSorted(), [0, 1, 2]);
+  await using again = await startPulling(2, lan, hub, { ...settings, files });
+  await again.pulls.resume();
+  assert.equal(again.pulls.list()[0]?.stage, "paused");
+  await met(again.node, 1);
+  stuck.resolve();
+  const outcome = await again.pull();
+  assert.deepEqual(outcome.from, ["node-1"]);
+  await first;
+  assert.equal(givenBytes(hub), bytes.length);
+  await expectAll([one, again], bytes);
 });

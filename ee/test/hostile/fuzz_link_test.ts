@@ -6,6 +6,25 @@ import {
   parsePayload,
   parseVerdict,
 } from "../../src/admission/messages.ts";
+import {
+  emptyHash,
+  encodePage,
+  extendHash,
+  parsePage,
+} from "../../src/copy/arrival_page.ts";
+import { ArrivalReader } from "../../src/copy/arrival_reader.ts";
+import {
+  encodeManifest,
+  parseManifest,
+  rootOfFiles,
+} from "../../src/copy/copy_manifest.ts";
+import { parseCopies, parseCopyAsk } from "../../src/copy/copy_view.ts";
+import {
+  encodeOffers,
+  parseOfferQuestion,
+  parseOffers,
+} from "../../src/copy/offer_call.ts";
+import { parseQuestion, parseStanding } from "../../src/copy/pull_call.ts";
 import { parseJoinToken } from "../../src/invitation/join_token.ts";
 import { AnswerDecoder } from "../../src/link/answer_decoder.ts";
 import { encodeFrame } from "../../src/link/answer_encoder.ts";
@@ -32,6 +51,29 @@ function textOf(bytes: Uint8Array): string {
 /** A queue as a member states it. */
 const QUEUE = { slots: 2, runningMs: [10, 20], waitingMs: [5] };
 const HELLO = { v: 1, step: "hello", kind: "secret", nonce: "ab".repeat(32) };
+
+const DIGEST = "ab".repeat(32);
+const RUN = "cd".repeat(16);
+const SIZES = [4_194_305, 7];
+const ARRIVALS = [
+  { file: 0, position: 1, digest: DIGEST },
+  { file: 1, position: 0, digest: DIGEST },
+];
+const ORIGIN = {
+  source: "org/repo",
+  path: "m.gguf",
+  revision: "ef".repeat(20),
+  etag: null,
+  sha256: DIGEST,
+};
+const WEIGHTS = [{
+  name: "m.gguf",
+  sizeBytes: 7,
+  sha256: DIGEST,
+  chunks: [DIGEST],
+  origin: ORIGIN,
+}];
+const ROOT = rootOfFiles(WEIGHTS);
 
 /** Each reader of the link with sound input. What it refuses it refuses in its own way. */
 const READERS: readonly {
@@ -138,6 +180,94 @@ const READERS: readonly {
     name: "parseJoinToken",
     corpus: [encoder.encode(`covey-join.1.${"ABCDEFGH234567".repeat(12)}`)],
     read: (bytes) => parseJoinToken(textOf(bytes)),
+  },
+  {
+    name: "parsePage and ArrivalReader",
+    corpus: [
+      encodePage({
+        run: RUN,
+        from: 0,
+        sizes: SIZES,
+        arrivals: ARRIVALS,
+        hash: ARRIVALS.reduce(extendHash, emptyHash(RUN, SIZES)),
+      }),
+    ],
+    read: (bytes) =>
+      new ArrivalReader({ sizes: SIZES, weights: 1 }).take(parsePage(bytes)),
+  },
+  {
+    name: "parseOffers",
+    corpus: [encodeOffers([{
+      model: "m",
+      root: ROOT,
+      sizeBytes: 7,
+      files: [{ origin: ORIGIN, sizeBytes: 7 }],
+      members: 1,
+    }])],
+    read: parseOffers,
+  },
+  {
+    name: "parseOfferQuestion",
+    corpus: [bytesOf({ v: 1, source: "org/repo" })],
+    read: parseOfferQuestion,
+  },
+  {
+    name: "parseQuestion",
+    corpus: [
+      bytesOf({ key: DIGEST, sha256s: [DIGEST, null], node: nodeIdOf(1) }),
+    ],
+    read: parseQuestion,
+  },
+  {
+    name: "parseStanding",
+    corpus: [
+      bytesOf({ state: "has", model: "m", root: ROOT, companions: DIGEST }),
+      bytesOf({ state: "fetching", doneBytes: 1, totalBytes: null }),
+      bytesOf({ state: "waiting" }),
+    ],
+    read: parseStanding,
+  },
+  {
+    name: "parseManifest",
+    corpus: [encodeManifest({
+      model: "m",
+      root: ROOT,
+      files: WEIGHTS,
+      architecture: "llama",
+      contextLength: 4096,
+      quantisation: null,
+      companions: DIGEST,
+    })],
+    read: (bytes) => parseManifest(bytes, ROOT),
+  },
+  {
+    name: "parseCopyAsk",
+    corpus: [
+      bytesOf({
+        root: ROOT,
+        model: "m",
+        bytesPerSecond: null,
+        companions: DIGEST,
+      }),
+    ],
+    read: parseCopyAsk,
+  },
+  {
+    name: "parseCopies",
+    corpus: [bytesOf({
+      copies: [{
+        id: "1",
+        model: "m",
+        root: ROOT,
+        state: "copying",
+        doneBytes: 1,
+        totalBytes: 7,
+        bytesPerSecond: 1,
+        sources: ["peer"],
+        message: null,
+      }],
+    })],
+    read: (bytes) => parseCopies(bytes, { node: nodeIdOf(1), nodeName: "n" }),
   },
   {
     name: "AnswerDecoder",
