@@ -1,6 +1,7 @@
 import type { QueueReport } from "../domain/mod.ts";
 import type { Clock } from "../platform/mod.ts";
 import { ClientTurns } from "./client_turns.ts";
+import { LiveList } from "./live_list.ts";
 import {
   type LoadOutlook,
   type PlayedLine,
@@ -56,7 +57,7 @@ export class DeviceQueue {
   readonly #clock: Clock;
   /** In order of arrival. */
   readonly #waiting: Place[] = [];
-  readonly #running = new Set<Place>();
+  readonly #running = new LiveList<Place>();
   /** Sequences of those that run. */
   #occupied = 0;
   readonly #turns = new ClientTurns();

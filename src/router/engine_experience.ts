@@ -19,6 +19,7 @@ import { learnFrom, ratesAt } from "./machine_speed.ts";
 import { ModelRates } from "./model_rates.ts";
 import {
   type RunningAnswer,
+  type RunningMark,
   type RunningSample,
   RunningSamples,
 } from "./running_samples.ts";
@@ -219,6 +220,7 @@ export class EngineExperience implements Disposable {
 /** A running answer, and whether it has shown anything. */
 class SampledAnswer implements RunningAnswer, AnswerSampling {
   readonly meter: AnswerMeter;
+  mark: RunningMark | null = null;
   readonly #held: HeldAttempt;
   readonly #owner: {
     seen(sample: RunningSample): void;

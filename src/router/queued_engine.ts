@@ -22,6 +22,7 @@ import { clientOf, EngineExperience } from "./engine_experience.ts";
 import { serviceMs } from "./estimate.ts";
 import { HeldAttempt } from "./held_attempt.ts";
 import type { ModelSlowdown } from "./learning_metrics.ts";
+import { LiveList } from "./live_list.ts";
 import { availabilityOn } from "./machine_standing.ts";
 import { MeteredBody } from "./metered_body.ts";
 import { QueuedOffers } from "./queued_offers.ts";
@@ -54,7 +55,7 @@ export class QueuedEngine implements Engine, Disposable {
   readonly #options: QueuedEngineOptions;
   readonly #experience: EngineExperience;
   readonly #offers: QueuedOffers;
-  readonly #held = new Set<HeldAttempt>();
+  readonly #held = new LiveList<HeldAttempt>();
   /** Only where trying costs nobody anything. */
   readonly #self: SelfMeasurement | null;
 
@@ -196,7 +197,7 @@ export class QueuedEngine implements Engine, Disposable {
   [Symbol.dispose](): void {
     this.#experience[Symbol.dispose]();
     this.#self?.[Symbol.dispose]();
-    for (const held of this.#held) {
+    for (const held of [...this.#held]) {
       held.end(new Fault("shutting_down", "This node is shutting down"));
     }
   }

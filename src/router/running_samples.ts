@@ -1,4 +1,5 @@
 import type { Clock } from "../platform/mod.ts";
+import { LiveList } from "./live_list.ts";
 
 /** How far an answer has come, as a meter reads it. */
 export interface AnswerProgress {
@@ -20,6 +21,8 @@ export interface RunningAnswer {
    * @param sample Events with content, the time between them, and the mean number of sequences.
    */
   seen(sample: RunningSample): void;
+  /** What the last look at it saw that counts, or null; written by who looks. */
+  mark: RunningMark | null;
 }
 
 /** What a running answer showed in a while. */
@@ -29,7 +32,8 @@ export interface RunningSample {
   readonly concurrency: number;
 }
 
-interface Mark {
+/** How far an answer had come when somebody looked. */
+export interface RunningMark {
   readonly events: number;
   readonly contentAtMs: number;
   readonly atMs: number;
@@ -45,7 +49,7 @@ const LEAST_EVENTS = 3;
  */
 export class RunningSamples implements Disposable {
   readonly #clock: Clock;
-  readonly #answers = new Map<RunningAnswer, Mark | null>();
+  readonly #answers = new LiveList<RunningAnswer>();
   #timer: Disposable | null = null;
 
   /** @param clock Time. */
@@ -55,7 +59,8 @@ export class RunningSamples implements Disposable {
 
   /** Look at an answer from now on, until it is removed. */
   add(answer: RunningAnswer): void {
-    this.#answers.set(answer, null);
+    answer.mark = null;
+    this.#answers.add(answer);
     this.#timer ??= this.#clock.every(SAMPLE_EVERY_MS, () => this.#look());
   }
 
@@ -72,10 +77,10 @@ export class RunningSamples implements Disposable {
 
   #look(): void {
     const nowMs = this.#clock.monotonic();
-    for (const [answer, before] of this.#answers) {
-      const { meter } = answer;
+    for (const answer of this.#answers) {
+      const { mark: before, meter } = answer;
       if (meter.content === null) continue;
-      const mark: Mark = {
+      const mark: RunningMark = {
         events: meter.tally.contentEvents,
         contentAtMs: meter.content.lastMs,
         atMs: nowMs,
@@ -86,7 +91,7 @@ export class RunningSamples implements Disposable {
         // Too few to tell, unless the time itself does: a slower one waits on.
         if (nowMs - before.atMs < 3 * SAMPLE_EVERY_MS || events < 1) continue;
       }
-      this.#answers.set(answer, mark);
+      answer.mark = mark;
       if (before === null) continue;
       answer.seen({
         perEventMs: (mark.contentAtMs - before.contentAtMs) / events,
