@@ -317,6 +317,7 @@ export class SimulatedNode {
           },
         },
       },
+      mark: null,
       concurrencyMs: () => held.place?.concurrencyMs ?? 0,
       seen: (sample) => {
         held.sampled = true;
