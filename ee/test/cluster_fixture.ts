@@ -232,6 +232,14 @@ export class WaitingLog extends QuietLog {
   }
 }
 
+/** Wait, line by line of a node's log, until something holds. */
+export async function settled(
+  holds: () => boolean,
+  node: TestNode,
+): Promise<void> {
+  while (!holds()) await node.log.next();
+}
+
 /** Names of members, in order. */
 export function namesOf(members: readonly MemberView[]): string[] {
   return members.map(({ name }) => name).sort();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FakeLan, namesOf, TestNode } from "./cluster_fixture.ts";
+import { FakeLan, namesOf, settled, TestNode } from "./cluster_fixture.ts";
 import { makeIssuer } from "./licence/issuer.ts";
 import { nodeIdOf } from "./link/link_fixture.ts";
 
@@ -58,7 +58,7 @@ Deno.test("a member's licence seats a third node, and the refused one shows why 
   const one = new TestNode(1, lan, licensed);
   await using first = await one.cluster;
   const two = new TestNode(2, lan, licensed);
-  await using _second = await two.cluster;
+  await using second = await two.cluster;
   await Promise.all([
     one.log.until("A member is healthy"),
     two.log.until("A member is healthy"),
@@ -66,6 +66,16 @@ Deno.test("a member's licence seats a third node, and the refused one shows why 
   const three = new TestNode(3, lan);
   await using third = await three.cluster;
   await three.log.until("A member is healthy");
+  // Who has not heard of the third would give its seat to the fourth.
+  for (const [cluster, node] of [[first, one], [second, two]] as const) {
+    await settled(
+      () =>
+        cluster.members().some(({ name, seat }) =>
+          name === "node-3" && seat === "L-3"
+        ),
+      node,
+    );
+  }
   const four = new TestNode(4, lan);
   await using fourth = await four.cluster;
   await four.log.until("Failed to admit");

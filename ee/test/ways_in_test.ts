@@ -6,7 +6,13 @@ import {
   isJsonObject,
   type JsonObject,
 } from "@covey/core/domain";
-import { FakeLan, namesOf, SECRET, TestNode } from "./cluster_fixture.ts";
+import {
+  FakeLan,
+  namesOf,
+  SECRET,
+  settled,
+  TestNode,
+} from "./cluster_fixture.ts";
 import { makeIssuer } from "./licence/issuer.ts";
 
 const OLD = "the older secret 123";
@@ -399,8 +405,3 @@ Deno.test("a removal reaches every member at once", async () => {
     heard.some(({ by, event }) => event === "removed" && by === "node-1"),
   );
 });
-
-/** Wait, line by line of a node's log, until something holds. */
-async function settled(holds: () => boolean, node: TestNode): Promise<void> {
-  while (!holds()) await node.log.next();
-}
