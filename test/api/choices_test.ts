@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CHAT, simulatedNodes } from "../fakes/simulated_pair.ts";
+import { CHAT, simulatedNodes, until } from "../fakes/simulated_pair.ts";
 import { apiUnderTest, LOOPBACK, post } from "./api_under_test.ts";
 import { eventsOf } from "./dialect/streams.ts";
 
@@ -35,8 +35,7 @@ Deno.test("n answers come through OpenAI's routes whole and streamed, and are co
       stream: true,
       stream_options: { include_usage: true },
     });
-    await nodes.clock.advance(5_000);
-    const whole = await (await asked).json();
+    const whole = await (await until(nodes.clock, asked)).json();
     const choices: Choice[] = whole.choices;
     assert.deepEqual(choices.map(({ index }) => index), [0, 1, 2]);
     const texts = choices.map(textOf);
@@ -47,7 +46,8 @@ Deno.test("n answers come through OpenAI's routes whole and streamed, and are co
     ]);
     assert.equal(whole.usage.completion_tokens, 9);
 
-    const text = await (await streamed).text();
+    const { body: stream } = await until(nodes.clock, streamed);
+    const text = await until(nodes.clock, new Response(stream).text());
     assert.match(text, /data: \[DONE\]\n\n$/);
     const events = eventsOf(text);
     const { usage } = events.pop();

@@ -9,6 +9,7 @@ import type {
 } from "../../src/domain/mod.ts";
 import { Fault, UNKNOWN_MACHINE } from "../../src/domain/mod.ts";
 import { offerOf } from "../fakes/scripted_engine.ts";
+import { until } from "../fakes/simulated_pair.ts";
 import {
   apiUnderTest,
   get,
@@ -215,8 +216,7 @@ Deno.test("POST /covey/fit tells of a model that is nowhere yet, to operators", 
   assert.ok([401, 403].includes((await ask({ source: "org/m" }, LAN)).status));
   const silent = ask({ source: "org/silent" });
   while (asked.length < 3) await new Promise((go) => setTimeout(go));
-  await clock.advance(25_000);
-  const late = await silent;
+  const late = await until(clock, silent, 5_000);
   assert.equal(late.status, 502);
   assert.match(await late.text(), /gave no header within 25 s/);
 });

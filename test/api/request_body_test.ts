@@ -9,6 +9,7 @@ import {
   LOOPBACK,
   post,
 } from "./api_under_test.ts";
+import { until } from "../fakes/simulated_pair.ts";
 
 const PATH = "/v1/chat/completions";
 const KIB = 1024;
@@ -206,8 +207,7 @@ Deno.test("handle gives up on a body that stops arriving, and on one that only t
     },
   });
   const stalled = api.handle(post(PATH, silent), LOOPBACK);
-  await clock.advance(60_000);
-  const response = await stalled;
+  const response = await until(clock, stalled, 10_000);
   assert.equal(response.status, 408);
   assert.match((await errorOf(response)).message, /did not go on within 60 s/);
   assert.ok(cancelled);
