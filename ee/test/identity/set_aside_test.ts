@@ -9,7 +9,11 @@ import { createOfflineContext } from "../cli/offline_context.ts";
 import { settleIdentity } from "../../src/identity/set_aside.ts";
 
 const NODE_ID = "6b0a1c2e-0000-4000-8000-00000000000a" as NodeId;
-const HERE: MachineFacts = { board: "serial A1 of a board", machineId: null, macs: [] };
+const HERE: MachineFacts = {
+  board: "serial A1 of a board",
+  machineId: null,
+  macs: [],
+};
 
 /** A data folder with an identity and one member table in it. */
 async function foundedFolder() {
@@ -37,7 +41,10 @@ Deno.test("settleIdentity leaves an identity on its machine, and puts it aside o
   await settle({ ...HERE, board: null });
   assert.equal(log.lines.length, 0);
   const text = await files.readText("/data/cluster/identity.json");
-  assert.ok(!text.includes("serial A1"), "the serial number itself is not kept");
+  assert.ok(
+    !text.includes("serial A1"),
+    "the serial number itself is not kept",
+  );
 
   await settle({ ...HERE, board: "B2" });
   assert.match(
