@@ -4,6 +4,7 @@ import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions } from "./context.ts";
 import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
+import { createProgressTeller } from "./progress_teller.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
@@ -13,10 +14,6 @@ const BOUNDS: BodyBounds = {
   idleMs: 10_000,
   totalMs: 20_000,
 };
-/** Progress is told that often, however many pieces are made. */
-const TELL_EVERY_MS = 250;
-/** One that waits for another says so, lest a client takes it for dead. */
-const TELL_ANYWAY_MS = 10_000;
 
 /**
  * The route by which an operator has a model made of another one. It wants the
@@ -47,22 +44,14 @@ export function createConversionRoutes(
         };
         return progressResponse(
           async (tell, ends) => {
-            let toldMs = -Infinity;
-            let last: ConversionView | null = null;
-            const say = (view: ConversionView) => {
-              const isNews = view.stage !== last?.stage;
-              last = view;
-              const nowMs = clock.monotonic();
-              if (!isNews && nowMs - toldMs < TELL_EVERY_MS) return;
-              toldMs = nowMs;
-              tell({ status: view.stage, ...view });
-            };
-            using _reminder = clock.every(TELL_ANYWAY_MS, () => {
-              if (last !== null) say(last);
-            });
+            using teller = createProgressTeller<ConversionView>(
+              clock,
+              (view) => tell({ status: view.stage, ...view }),
+              (view, last) => view.stage !== last?.stage,
+            );
             const { derivation, ...made } = await conversions.convert(
               wanted,
-              say,
+              teller.say,
               ends,
             );
             return { status: "success", ...made, ...derivation };

@@ -10,6 +10,7 @@ import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
 import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
+import { createProgressTeller } from "./progress_teller.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
@@ -19,10 +20,6 @@ const BOUNDS: BodyBounds = {
   idleMs: 10_000,
   totalMs: 20_000,
 };
-/** Progress is told that often, however many pieces arrive. */
-const TELL_EVERY_MS = 250;
-/** A pull that waits for its source says so, lest a client takes it for dead. */
-const TELL_ANYWAY_MS = 10_000;
 
 /**
  * The routes by which an operator has models fetched. They want the scope
@@ -102,19 +99,12 @@ export async function watchPull(
   tell: (line: JsonObject) => void,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  let toldMs = -Infinity;
-  let last: PullView | null = null;
-  const say = (view: PullView) => {
-    const isNews = view.stage !== last?.stage || view.note !== last?.note;
-    last = view;
-    if (!isNews && clock.monotonic() - toldMs < TELL_EVERY_MS) return;
-    toldMs = clock.monotonic();
-    tell({ status: view.stage, ...view });
-  };
-  using _reminder = clock.every(TELL_ANYWAY_MS, () => {
-    if (last !== null) say(last);
-  });
-  const outcome = await pulls.pull(request, say, signal);
+  using teller = createProgressTeller<PullView>(
+    clock,
+    (view) => tell({ status: view.stage, ...view }),
+    (view, last) => view.stage !== last?.stage || view.note !== last?.note,
+  );
+  const outcome = await pulls.pull(request, teller.say, signal);
   return { status: "success", ...outcome };
 }
 
