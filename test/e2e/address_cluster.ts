@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { listMembers } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 
 /** How each node of a cluster is started. */
@@ -18,7 +19,7 @@ export interface AddressClusterOptions {
 export class AddressCluster implements AsyncDisposable {
   readonly #options: AddressClusterOptions;
   readonly #folder: string;
-  readonly #secret = crypto.randomUUID();
+  readonly #secret = newSecret();
   readonly #nodes: NodeProcess[] = [];
   #entry: NodeProcess | null = null;
   #entryLink: string | null = null;

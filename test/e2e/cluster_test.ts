@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { closedLoop, streamChat } from "../../scripts/lab/chat.ts";
 import { listMembers, membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
@@ -25,10 +26,11 @@ const SIMULATED = {
   }],
 };
 
-/** Two nodes on the loopback interface. */
+/** Two nodes on the loopback interface, of one cluster unless told otherwise. */
 async function startPair(
   stack: AsyncDisposableStack,
-  secrets: readonly [string, string],
+  secret = newSecret(),
+  secretOfBen = secret,
 ) {
   const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
   stack.defer(() => Deno.remove(folder, { recursive: true }));
@@ -53,19 +55,17 @@ async function startPair(
         },
       }),
     );
-  const anna = await start("anna", secrets[0]);
-  const ben = await start("ben", secrets[1]);
+  const anna = await start("anna", secret);
+  const ben = await start("ben", secretOfBen);
   return { anna, ben };
 }
-
-const SECRET = "a secret for the tests alone 7391";
 
 Deno.test({
   name: "two nodes with one secret find each other and serve through either",
   ignore: !HAS_CLUSTER,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const { anna, ben } = await startPair(stack, [SECRET, SECRET]);
+    const { anna, ben } = await startPair(stack);
     await membersSeen([anna.url, ben.url], 2, 15_000);
     const members = await listMembers(anna.url);
     const idOf = (name: string) =>
@@ -96,7 +96,7 @@ Deno.test({
   ignore: !HAS_CLUSTER,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const { anna, ben } = await startPair(stack, [SECRET, SECRET]);
+    const { anna, ben } = await startPair(stack);
     await membersSeen([anna.url, ben.url], 2, 15_000);
     const home = (await listMembers(anna.url)).find(({ self }) => !self)?.id;
     // About half a second of prefill.
@@ -125,7 +125,7 @@ Deno.test({
   ignore: !HAS_CLUSTER,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const { anna, ben } = await startPair(stack, [SECRET, SECRET]);
+    const { anna, ben } = await startPair(stack);
     await membersSeen([anna.url, ben.url], 2, 15_000);
     await ben.end("SIGKILL");
     // Right after the kill, before any poll can have noticed it.
@@ -156,10 +156,7 @@ Deno.test({
   ignore: !HAS_CLUSTER,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const { anna, ben } = await startPair(stack, [
-      SECRET,
-      "quite another secret of theirs 55",
-    ]);
+    const { anna, ben } = await startPair(stack, newSecret(), newSecret());
     // They did meet: the refusal is in a log. Only then does "one member" mean anything.
     await eventually("an admission was refused", () =>
       Promise.resolve(

@@ -8,6 +8,7 @@ import {
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 import { newestCopy, orderCopies } from "../../scripts/lab/copies.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 
 /** How often each end is killed. `COVEY_SERIES=20` for the long series. */
@@ -25,7 +26,7 @@ type End = "sender" | "receiver";
 /** Two nodes that are killed and come back; the sender has the model. */
 class Pair implements AsyncDisposable {
   readonly #folder: string;
-  readonly #secret = crypto.randomUUID();
+  readonly #secret = newSecret();
   readonly #nodes = new Map<End, NodeProcess>();
   /** Bytes that senders which are gone have read from files. */
   #readByDead = 0;

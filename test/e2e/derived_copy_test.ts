@@ -5,6 +5,7 @@ import { encodeGguf } from "../../scripts/fixtures/gguf_writer.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 
 const COLUMNS = 1024;
@@ -38,7 +39,7 @@ Deno.test({
     const folder = await Deno.makeTempDir({ prefix: "covey-derived-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
     const bytes = encodeLarge();
-    const secret = crypto.randomUUID();
+    const secret = newSecret();
     const start = async (name: string) => {
       const models = join(folder, name, "models");
       await Deno.mkdir(models, { recursive: true });

@@ -7,6 +7,7 @@ import {
   type NodeProcess,
   startNode,
 } from "../../scripts/lab/node_process.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { residentBytes } from "./procfs.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
@@ -35,6 +36,7 @@ Deno.test({
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "covey-hostile-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
+    const secret = newSecret();
     const start = async (name: string): Promise<NodeProcess> =>
       stack.use(
         await startNode({
@@ -48,7 +50,7 @@ Deno.test({
             ...FROM_SOURCE.slice(-1),
           ],
           env: {
-            COVEY_CLUSTER_SECRET: "a secret for the hostile suite 2719",
+            COVEY_CLUSTER_SECRET: secret,
             COVEY_LINK_HOST: "127.0.0.1",
             COVEY_LINK_PORT: "0",
             COVEY_MDNS_INTERFACES: "127.0.0.1",

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { issueForTest } from "../../scripts/lab/licensed.ts";
 import { isUsed } from "../../scripts/lab/members.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
-
-const SECRET = "a secret for these tests alone 5520";
 
 interface Shown {
   readonly id: string;
@@ -23,9 +22,10 @@ async function membersOf({ url }: NodeProcess): Promise<readonly Shown[]> {
   return (await (await fetch(`${url}/cluster/members`)).json()).members;
 }
 
-function envOf(more: Readonly<Record<string, string>> = {}) {
+/** Variables of every node of one cluster. */
+function clusterEnv(more: Readonly<Record<string, string>>) {
   return {
-    COVEY_CLUSTER_SECRET: SECRET,
+    COVEY_CLUSTER_SECRET: newSecret(),
     COVEY_ENGINE: "off",
     COVEY_LINK_HOST: "127.0.0.1",
     COVEY_LINK_PORT: "0",
@@ -63,13 +63,14 @@ Deno.test({
   fn: () =>
     inFolder(async (folder, stack) => {
       const { command, env, licence } = await issueForTest(folder, "3");
+      const cluster = clusterEnv(env);
       const start = async (name: string, more = {}) =>
         stack.use(
           await startNode({
             name,
             dataDir: join(folder, name),
             command,
-            env: envOf({ ...env, ...more }),
+            env: { ...cluster, ...more },
           }),
         );
       const anna = await start("anna");
@@ -107,13 +108,14 @@ Deno.test({
   fn: () =>
     inFolder(async (folder, stack) => {
       const { command, env, licence } = await issueForTest(folder, "unlimited");
+      const cluster = clusterEnv({ ...env, COVEY_LICENCE: licence });
       const start = async (name: string, dataDir = name) =>
         stack.use(
           await startNode({
             name,
             dataDir: join(folder, dataDir),
             command,
-            env: envOf({ ...env, COVEY_LICENCE: licence }),
+            env: cluster,
           }),
         );
       const watcher = await start("watcher");

@@ -5,6 +5,7 @@ import { streamChat } from "../../scripts/lab/chat.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { FROM_SOURCE, startNode } from "../../scripts/lab/node_process.ts";
 import { startHub } from "../fakes/hub_server.ts";
 
@@ -31,13 +32,14 @@ Deno.test({
     stack.defer(() => Deno.remove(folder, { recursive: true }));
     const bytes = encodeCoveyTiny();
     const hub = stack.use(startHub({ [`${MODEL}.gguf`]: bytes }));
+    const secret = newSecret();
     const start = async (name: string) =>
       stack.use(
         await startNode({
           name,
           dataDir: join(folder, name),
           env: {
-            COVEY_CLUSTER_SECRET: "a secret for the tests alone 4471",
+            COVEY_CLUSTER_SECRET: secret,
             COVEY_ENGINE_THREADS: "1",
             COVEY_LINK_HOST: "127.0.0.1",
             COVEY_LINK_PORT: "0",

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { chunk, DONE, USAGE } from "../api/dialect/streams.ts";
 import {
@@ -183,6 +184,7 @@ export async function startRelay(): Promise<Relay> {
   }
   const proxied = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   stack.defer(() => proxied.close());
+  const secret = newSecret();
   const start = async (name: string, upstreams: string, config: unknown) =>
     stack.use(
       await startNode({
@@ -190,7 +192,7 @@ export async function startRelay(): Promise<Relay> {
         dataDir: join(folder, name),
         config,
         env: {
-          COVEY_CLUSTER_SECRET: "a secret for relayed cases, 0123456789",
+          COVEY_CLUSTER_SECRET: secret,
           COVEY_ENGINE: "off",
           COVEY_LINK_HOST: "127.0.0.1",
           COVEY_LINK_PORT: "0",

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { descendants } from "./procfs.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
-const SECRET = "a secret for the tests alone 7391";
-const BEFORE = "the secret that came before it 28";
+const SECRET = newSecret();
+const BEFORE = newSecret();
 
 Deno.test({
   name:

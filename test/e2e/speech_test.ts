@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 
@@ -56,13 +57,14 @@ Deno.test({
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
+    const secret = newSecret();
     const start = async (name: string, engine: string) =>
       stack.use(
         await startNode({
           name,
           dataDir: join(folder, name),
           env: {
-            COVEY_CLUSTER_SECRET: "a secret for speech alone, 0123456789",
+            COVEY_CLUSTER_SECRET: secret,
             COVEY_ENGINE: engine,
             COVEY_LINK_HOST: "127.0.0.1",
             COVEY_LINK_PORT: "0",

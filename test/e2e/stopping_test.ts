@@ -4,6 +4,7 @@ import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 import { descendants, isRunning } from "./procfs.ts";
 
@@ -150,9 +151,8 @@ Deno.test({
   ignore: !HAS_CLUSTER,
   async fn() {
     await using stack = new AsyncDisposableStack();
-    const secret = "a secret for the tests alone 7391";
     const link = {
-      COVEY_CLUSTER_SECRET: secret,
+      COVEY_CLUSTER_SECRET: newSecret(),
       COVEY_LINK_HOST: "127.0.0.1",
       COVEY_LINK_PORT: "0",
       COVEY_MDNS_INTERFACES: "127.0.0.1",

@@ -4,6 +4,7 @@ import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import { membersSeen } from "../../scripts/lab/members.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { startNode } from "../../scripts/lab/node_process.ts";
 
 /** What Ollama's own list says of models in memory. */
@@ -25,13 +26,14 @@ Deno.test({
     stack.defer(() => Deno.remove(folder, { recursive: true }));
     const models = join(folder, "models");
     await writeCoveyTiny(models);
+    const secret = newSecret();
     const start = async (name: string) =>
       stack.use(
         await startNode({
           name,
           dataDir: join(folder, name),
           env: {
-            COVEY_CLUSTER_SECRET: "a secret for the tests alone 7391",
+            COVEY_CLUSTER_SECRET: secret,
             COVEY_CONTEXT: "512",
             // Programs for speech that this machine may have are no models of the test.
             COVEY_ENGINE: "embedded",

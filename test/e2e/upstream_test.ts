@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import { eventually } from "../../scripts/lab/eventually.ts";
+import { newSecret } from "../../scripts/lab/new_secret.ts";
 import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { startFakeOllama } from "../fakes/fake_ollama.ts";
 import { startFakeVllm } from "../fakes/fake_vllm.ts";
@@ -135,7 +136,7 @@ Deno.test({
     await using stack = new AsyncDisposableStack();
     const ollama = stack.use(startFakeOllama());
     const member = {
-      COVEY_CLUSTER_SECRET: crypto.randomUUID(),
+      COVEY_CLUSTER_SECRET: newSecret(),
       COVEY_LINK_HOST: "127.0.0.1",
       COVEY_LINK_PORT: "0",
       COVEY_MDNS_INTERFACES: "127.0.0.1",

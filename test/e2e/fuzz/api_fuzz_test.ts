@@ -20,7 +20,11 @@ import {
   startUpstreamServer,
 } from "../../fakes/upstream_server.ts";
 import { residentBytes } from "../procfs.ts";
-import { type FuzzRequest, RequestGrammar } from "./fuzz_request.ts";
+import {
+  describeRequest,
+  type FuzzRequest,
+  RequestGrammar,
+} from "./fuzz_request.ts";
 
 const COUNT = Number(Deno.env.get("COVEY_FUZZ_API") ?? 1_500);
 const SEED = Number(Deno.env.get("COVEY_FUZZ_SEED") ?? 1);
@@ -100,14 +104,21 @@ Deno.test({
         if (++sent === Math.floor(COUNT * WARM_UP)) {
           warmBytes = await residentBytes(node.pid);
         }
+        const number = sent;
         const request = grammar.next();
         const fault = await send(node.url, request, statuses);
         if (fault === null) continue;
-        faults.push(`${fault}\n${JSON.stringify(request).slice(0, 4_000)}`);
+        faults.push(
+          `Request ${number} of seed ${SEED}: ${
+            describeRequest(request)
+          }\n${fault}`,
+        );
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, sendSome));
-    assert.deepEqual(faults, [], `Seed ${SEED}; log:\n${node.log()}`);
+    if (faults.length > 0) {
+      assert.fail(`${faults.join("\n\n")}\n\nThe node's log:\n${node.log()}`);
+    }
 
     // Those that went away with requests under way must leave nothing behind.
     await eventually("nothing is in flight", async () => {
@@ -117,22 +128,25 @@ Deno.test({
       return /"inFlight":0|"in_flight_tasks":0/.test(text) ? true : undefined;
     });
     const grownBytes = await residentBytes(node.pid) - warmBytes;
+    const told = JSON.stringify([...statuses].toSorted(([a], [b]) => a - b));
     assert.ok(
       grownBytes < GROWTH_BYTES,
-      `Resident memory grew by ${Math.round(grownBytes / 2 ** 20)} MiB`,
+      `Seed ${SEED}: resident memory grew by ${
+        Math.round(grownBytes / 2 ** 20)
+      } MiB; answers by status: ${told}`,
     );
-    assert.ok((statuses.get(200) ?? 0) > COUNT / 10, "Hardly any was served");
+    assert.ok(
+      (statuses.get(200) ?? 0) > COUNT / 10,
+      `Seed ${SEED}: hardly any was served; answers by status: ${told}`,
+    );
     const errors = node.log().split("\n").filter((line) =>
       /"level":"error"|\bERROR\b/.test(line)
     );
-    assert.deepEqual(errors, []);
+    assert.equal(errors.join("\n"), "", `Seed ${SEED}`);
     if (Deno.env.has("COVEY_FUZZ_API")) {
-      const told = [...statuses].toSorted(([a], [b]) => a - b);
       Deno.stderr.writeSync(
         new TextEncoder().encode(
-          `${JSON.stringify(told)}, grown by ${
-            Math.round(grownBytes / 2 ** 20)
-          } MiB\n`,
+          `${told}, grown by ${Math.round(grownBytes / 2 ** 20)} MiB\n`,
         ),
       );
     }
@@ -165,17 +179,23 @@ async function send(
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     return status < 500 || isAllowed(status, text, request)
       ? null
-      : `${status} ${text.slice(0, 2_000)}`;
+      : `${status}\n${headersOf(response)}\n\n${text}`;
   } catch (error) {
-    if (limit.aborted) return `No answer within ${TIME_LIMIT_MS} ms`;
+    if (limit.aborted) return `No whole answer within ${TIME_LIMIT_MS} ms`;
     // A URL that no client can ask for is no request.
     if (
       error instanceof TypeError && /URL|header|method/i.test(error.message)
     ) {
       return null;
     }
-    throw error;
+    return `No answer: ${
+      error instanceof Error ? error.stack ?? error.message : String(error)
+    }`;
   }
+}
+
+function headersOf({ headers }: Response): string {
+  return [...headers].map(([name, value]) => `${name}: ${value}`).join("\n");
 }
 
 /** Which answers of the kind 5xx are no fault of the node. */

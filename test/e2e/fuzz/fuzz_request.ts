@@ -20,6 +20,20 @@ export interface FuzzRequest {
   readonly leaves: boolean;
 }
 
+/**
+ * Write a request down in full, so that whoever reads of its failure can send
+ * it again.
+ *
+ * @param request The request.
+ * @returns JSON; a body that is no text stands in it as base64.
+ */
+export function describeRequest({ body, ...rest }: FuzzRequest): string {
+  return JSON.stringify({
+    ...rest,
+    ...(body instanceof Uint8Array ? { base64: body.toBase64() } : { body }),
+  });
+}
+
 interface Operation {
   readonly method: string;
   readonly path: string;
