@@ -60,10 +60,10 @@ export type AttemptResult =
 
 /** Time an attempt may take; all in milliseconds. */
 export interface AttemptLimits {
-  /** From the dispatch to the first content, or to the whole of an answer that is no stream. */
+  /** From the dispatch until `patientUntilMs` is asked. */
   readonly firstByteMs: number;
   readonly idleMs: number;
-  /** Until when the engine deserves more patience, as a monotonic time. */
+  /** Until when the engine deserves more patience, as a monotonic time; asked again then. */
   patientUntilMs(): number;
   /** Called with each piece the engine sends. */
   alive(): void;

@@ -18,6 +18,7 @@ import { choicesOf } from "./choices.ts";
 import { newDecisionId } from "./decision_log.ts";
 import { isForecast } from "./demand.ts";
 import { decodes, serviceMs, type Work } from "./estimate.ts";
+import { patientUntilMs } from "./patience.ts";
 import { placeOf } from "./prefix_book.ts";
 import type { PrefixChain } from "./prefix_chain.ts";
 import { keepInputs } from "./placement_inputs.ts";
@@ -31,9 +32,6 @@ import type { RunPart } from "./split_session.ts";
 import type { EnginePlace, Met, Pass } from "./standings.ts";
 import { timeLimits } from "./time_limits.ts";
 import { type Weighed, Weigher } from "./weigher.ts";
-
-/** An engine that works for others is waited for, but not longer than so many time-outs. */
-const MOST_PATIENCE = 10;
 
 /** What is known of an attempt that was sent. */
 interface Sent {
@@ -258,10 +256,12 @@ export class RequestRun implements LoopEffects, SessionEvents {
         ...limits,
         alive: () => standings.alive(candidate.engine, clock.monotonic()),
         patientUntilMs: () =>
-          Math.min(
-            standings.aliveAtMs(candidate.engine) + limits.firstByteMs,
-            sent.sentAtMs + MOST_PATIENCE * limits.firstByteMs,
-          ),
+          patientUntilMs(limits, {
+            sentAtMs: sent.sentAtMs,
+            nowMs: clock.monotonic(),
+            aliveAtMs: standings.aliveAtMs(candidate.engine),
+            isThere: offersModel(engine, offer.model),
+          }),
         watch: (accepted, leave) =>
           this.#moves.watch(
             { key: candidate.engine.key, attempt, accepted },
@@ -416,6 +416,10 @@ export class RequestRun implements LoopEffects, SessionEvents {
   #elapsedMs(): number {
     return this.clock.monotonic() - this.#arrivedAtMs;
   }
+}
+
+function offersModel(engine: Engine, model: string): boolean {
+  return engine.view().offers.some((offer) => offer.model === model);
 }
 
 /** Where an attempt went, with the processes that stand there now. */

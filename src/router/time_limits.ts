@@ -11,8 +11,10 @@ const WHOLE_ANSWER_FACTOR = 1.5;
 
 /** How long an attempt may be silent, in milliseconds. */
 export interface TimeLimits {
-  /** From the dispatch to the first content, or to the whole of an answer that is no stream. */
+  /** From the dispatch to the first content. */
   readonly firstByteMs: number;
+  /** To the whole of an answer that is no stream, as long as its engine is there; `firstByteMs` for a stream. */
+  readonly wholeMs: number;
   /** Between two pieces of a stream. */
   readonly idleMs: number;
 }
@@ -41,7 +43,8 @@ export function timeLimits(
   const wholeMs = predicted.estimateMs +
     WHOLE_ANSWER_FACTOR * longest * predicted.tpotMs;
   return {
-    firstByteMs: request.stream ? firstByteMs : Math.max(firstByteMs, wholeMs),
+    firstByteMs,
+    wholeMs: request.stream ? firstByteMs : Math.max(firstByteMs, wholeMs),
     idleMs: Math.max(LEAST_IDLE_MS, IDLE_TOKENS * predicted.tpotMs),
   };
 }

@@ -98,7 +98,7 @@ Deno.test("timeLimits leaves a whole answer time for all of its choices", () => 
         hop: { medianMs: 0, jitterMs: 0 },
         unseenMs: [],
       }),
-    ).firstByteMs;
+    ).wholeMs;
   assert.equal(limits(3), 3 * limits(1));
 });
 
