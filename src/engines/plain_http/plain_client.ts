@@ -56,6 +56,12 @@ export function createUnixHttpClient(
   });
 }
 
+/**
+ * Longest wait for a connection. A server next door answers at once; a lost
+ * packet is sent again after a second, and where packets vanish nobody answers.
+ */
+const CONNECT_LIMIT_MS = 3_000;
+
 class PlainClient implements HttpClient {
   readonly #options: PlainClientOptions;
   readonly #pool: ConnectionPool;
@@ -107,10 +113,12 @@ class PlainClient implements HttpClient {
   }
 
   async #connect(signal: AbortSignal): Promise<PlainConnection> {
-    const dialling = this.#options.dial(signal);
+    const { clock, dial } = this.#options;
+    using limited = clock.deadline(CONNECT_LIMIT_MS, signal);
+    const dialling = dial(limited.signal);
     let socket: Socket;
     try {
-      socket = await orAborted(dialling, signal);
+      socket = await orAborted(dialling, limited.signal);
     } catch (error) {
       // It may stand all the same, after everybody has left.
       dialling.then((late) => late.close(), () => {});

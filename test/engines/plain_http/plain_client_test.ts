@@ -268,6 +268,26 @@ Deno.test("PlainClient closes a connection that stands only after its caller has
   assert.equal(socket.written, "");
 });
 
+Deno.test("PlainClient waits 3 s for a connection, and closes one that stands later (RTE-06)", async () => {
+  const clock = new ManualClock();
+  const socket = new MemorySocket();
+  const late = Promise.withResolvers<MemorySocket>();
+  using client = createPlainClient({
+    dial: () => late.promise,
+    host: "engine:1",
+    clock,
+  });
+  const outcome = client.post(CALL, never).catch((error) => error.name);
+  await clock.advance(2_999);
+  assert.equal(clock.pending, 1);
+  await clock.advance(1);
+  assert.equal(await outcome, "TimeoutError");
+  late.resolve(socket);
+  await settle();
+  assert.equal(socket.isClosed, true);
+  assert.equal(clock.pending, 0);
+});
+
 Deno.test("PlainClient lets the signal go with the last byte: aborting it later ends no rest", async () => {
   const { client, sockets } = setUp();
   using _ = client;
