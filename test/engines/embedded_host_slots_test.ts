@@ -43,37 +43,22 @@ Deno.test("engine host stops and frees the slot when the client leaves", async (
     ignore_eos: true,
     max_tokens: 2000,
   };
-  for (const stream of [true, false]) {
-    const leaving = new AbortController();
-    const answer = host.ask(CHAT, { ...ask, stream }, {
-      signal: leaving.signal,
-    });
-    if (stream) {
-      const response = await answer;
-      const reader = response.body?.getReader();
-      await reader?.read();
-      await untilSlots(
-        host,
-        (slots) => slots.some((slot) => slot.is_processing),
-      );
-      leaving.abort();
-      await assert.rejects(async () => {
-        while (!(await reader?.read())?.done);
-      });
-    } else {
-      const gone = assert.rejects(answer);
-      await untilSlots(
-        host,
-        (slots) => slots.some((slot) => slot.is_processing),
-      );
-      leaving.abort();
-      await gone;
-    }
-    await untilSlots(
-      host,
-      (slots) => slots.every((slot) => !slot.is_processing),
-    );
-  }
+  const busy = (slots: readonly { readonly is_processing: boolean }[]) =>
+    slots.some((slot) => slot.is_processing);
+  const { body } = await host.ask(CHAT, { ...ask, stream: true });
+  const reader = body?.getReader();
+  await reader?.read();
+  await untilSlots(host, busy);
+  await reader?.cancel();
+  await untilSlots(host, (slots) => !busy(slots));
+
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const gone = assert.rejects(host.ask(CHAT, ask, { signal }));
+  await untilSlots(host, busy);
+  leaving.abort();
+  await gone;
+  await untilSlots(host, (slots) => !busy(slots));
 });
 
 Deno.test("engine host lets a waiting request go when its client leaves", async () => {
