@@ -20,7 +20,6 @@ export interface ChatQuestion {
   readonly text: string;
   readonly maxTokens: number;
   readonly source?: string;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -51,7 +50,6 @@ export async function streamChat(
       stream: true,
       stream_options: { include_usage: true },
     }),
-    ...(question.signal === undefined ? {} : { signal: question.signal }),
   });
   if (!response.ok || response.body === null) {
     throw new Error(
