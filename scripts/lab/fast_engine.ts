@@ -3,13 +3,15 @@
  * to compare with, and what stands behind each gateway of a comparison. Says
  * of itself what llama.cpp's server does, so that many requests may run side by
  * side. Takes the time between two tokens in milliseconds, how many requests may
- * run at once and where it listens; prints its address.
+ * run at once, where it listens and how long an answer takes that is no stream,
+ * in milliseconds; prints its address.
  *
  * @module
  */
 const gapMs = Number(Deno.args[0] ?? "0");
 const slots = Number(Deno.args[1] ?? "1024");
 const hostname = Deno.args[2] ?? "127.0.0.1";
+const wholeMs = Number(Deno.args[3] ?? "0");
 const encoder = new TextEncoder();
 const EVENT_STREAM = { headers: { "content-type": "text/event-stream" } };
 
@@ -93,9 +95,13 @@ function stream(tokens: number, withUsage: boolean): Response {
 async function chat(request: Request): Promise<Response> {
   const body = await request.json();
   const tokens = body.max_tokens ?? 16;
-  return body.stream === true
-    ? stream(tokens, body.stream_options?.include_usage === true)
-    : whole(tokens);
+  if (body.stream === true) {
+    return stream(tokens, body.stream_options?.include_usage === true);
+  }
+  if (wholeMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, wholeMs));
+  }
+  return whole(tokens);
 }
 
 Deno.serve({
