@@ -23,6 +23,7 @@ import { createNode } from "./node.ts";
 import { API_CERTIFICATE_FILE } from "./domain/mod.ts";
 import { createLog } from "./observe/log.ts";
 import {
+  boundFetch,
   createDenoFiles,
   createDenoProcesses,
   createSystemClock,
@@ -111,7 +112,7 @@ export async function runCovey(
       fetch: (url, init) =>
         url.startsWith("https:")
           ? fetchOverTls(platform, url, init)
-          : fetch(url, init),
+          : boundFetch(url, init),
       async address() {
         const read = await readConfig(platform, null);
         return read.kind === "bad"
@@ -250,7 +251,7 @@ async function openPacks(
   });
   const registry = new NpmSource({
     registry: findRegistry,
-    fetch: (url, signal) => fetch(url, { signal }),
+    fetch: (url, signal) => boundFetch(url, { signal }),
   });
   return {
     list: () => packs.list(),

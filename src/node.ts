@@ -30,7 +30,7 @@ import { openDrain } from "./own_drain.ts";
 import { openOwnEngines, runsEmbedded } from "./own_engines.ts";
 import { openForecasts } from "./own_forecasts.ts";
 import { openOwnPacks } from "./own_packs.ts";
-import { explainDenial, trackProcesses } from "./platform/mod.ts";
+import { boundFetch, explainDenial, trackProcesses } from "./platform/mod.ts";
 import { Stopping } from "./stopping.ts";
 import { createRouter, type OwnedRouter } from "./router/mod.ts";
 import { createSensors, registerMachineMetrics } from "./sensors/mod.ts";
@@ -202,7 +202,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const http = new HubHttp({
     clock,
     ...config.hub,
-    fetch: (url, init) => fetch(url, init),
+    fetch: boundFetch,
   });
   // After the cluster, whose members they ask first.
   const pulls = stack.use(

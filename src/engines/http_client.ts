@@ -1,5 +1,4 @@
-import type { PieceSource } from "../domain/mod.ts";
-import { readBody } from "./body_reader.ts";
+import { type PieceSource, sourceOf } from "../domain/mod.ts";
 
 const NOTHING: PieceSource = {
   read: () => Promise.resolve(undefined),
@@ -42,5 +41,5 @@ export interface HttpClient extends Disposable {
 
 /** Take a response of `fetch` over. */
 export function replyOf({ body, headers, status }: Response): HttpReply {
-  return { status, headers, body: body === null ? NOTHING : readBody(body) };
+  return { status, headers, body: body === null ? NOTHING : sourceOf(body) };
 }

@@ -1,4 +1,4 @@
-import { type Clock, isOwnNetwork } from "../platform/mod.ts";
+import { boundFetch, type Clock, isOwnNetwork } from "../platform/mod.ts";
 import type { HttpClient } from "./http_client.ts";
 import { createPlainClient } from "./plain_http/plain_client.ts";
 import { dialTcp } from "./plain_http/socket.ts";
@@ -27,7 +27,7 @@ export function createOwnFetch(clock: Clock): OwnFetch {
   const client = Deno.createHttpClient({});
   const clients = new Map<string, HttpClient>();
   return {
-    fetch: (url, init) => fetch(url, { ...init, client }),
+    fetch: (url, init) => boundFetch(url, { ...init, client }),
     plain(origin) {
       const known = clients.get(origin);
       if (known !== undefined) return known;

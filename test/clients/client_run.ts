@@ -18,7 +18,6 @@ export type Column = typeof COLUMNS[number];
 /** What came of it. */
 export type Outcome =
   | { readonly kind: "passed" }
-  /** The engine cannot do it, and the client was told so. */
   /** The client, or its dialect, has no such thing. */
   | { readonly kind: "none" }
   | { readonly kind: "failed"; readonly why: string };

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { boundTo } from "../../src/platform/bound_fetch.ts";
 import { AI_ANTHROPIC, AI_COMPATIBLE } from "./ai_client.ts";
 import { ANTHROPIC } from "./anthropic_client.ts";
 import type { Client, Target } from "./client_case.ts";
@@ -32,6 +33,11 @@ const MARKS: Readonly<Record<Outcome["kind"], string>> = {
 function say(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }
+
+// Of a client that leaves in the middle, this runtime's own does not always tell the server.
+const runtimeFetch = globalThis.fetch;
+globalThis.fetch = async (input, init) =>
+  boundTo(await runtimeFetch(input, init), init?.signal);
 
 await using pair = await startPair();
 const { anna, ben } = pair;

@@ -1,5 +1,5 @@
 import type { PieceSource } from "../../domain/mod.ts";
-import { readBody } from "../body_reader.ts";
+import { readBody } from "../../platform/mod.ts";
 import type { AnswerFields } from "./answer_head.ts";
 import { MalformedAnswerError, quoted } from "./malformed_answer.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createSystemClock } from "../../../platform/mod.ts";
+import { boundFetch, createSystemClock } from "../../../platform/mod.ts";
 import { drainLines } from "../../bounded_lines.ts";
 import {
   EXIT_LOAD_FAILED,
@@ -129,7 +129,7 @@ async function followLoad(
   });
   const ask = async (path: string) => {
     using limit = clock.deadline(LOOK_LIMIT_MS);
-    const response = await fetch(`http://localhost${path}`, {
+    const response = await boundFetch(`http://localhost${path}`, {
       client,
       headers: { authorization: `Bearer ${token}` },
       signal: limit.signal,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readBody } from "../../src/engines/body_reader.ts";
+import { readBody } from "../../src/platform/body_reader.ts";
 
 async function piecesOf(
   body: ReadableStream<Uint8Array>,
