@@ -4,7 +4,6 @@
  *
  * @module
  */
-export { readBody } from "./body_reader.ts";
 export { boundFetch } from "./bound_fetch.ts";
 export type { Clock, Deadline } from "./clock.ts";
 export { createDenoFiles } from "./deno_files.ts";

@@ -1,5 +1,4 @@
-import type { PieceSource } from "../../domain/mod.ts";
-import { readBody } from "../../platform/mod.ts";
+import { type PieceSource, sourceOf } from "../../domain/mod.ts";
 import type { AnswerFields } from "./answer_head.ts";
 import { MalformedAnswerError, quoted } from "./malformed_answer.ts";
 
@@ -43,5 +42,5 @@ function unpacked(body: PieceSource, format: CompressionFormat): PieceSource {
     },
     cancel: (reason) => body.cancel(reason),
   }, { highWaterMark: 0 });
-  return readBody(packed.pipeThrough(new DecompressionStream(format)));
+  return sourceOf(packed.pipeThrough(new DecompressionStream(format)));
 }
