@@ -19,12 +19,12 @@ import {
   openAiAnswer,
   startUpstreamServer,
 } from "../../fakes/upstream_server.ts";
-import { residentBytes } from "../procfs.ts";
 import {
   describeRequest,
   type FuzzRequest,
   RequestGrammar,
 } from "./fuzz_request.ts";
+import { MEASURED, memoryInUse } from "./memory_in_use.ts";
 
 const COUNT = Number(Deno.env.get("COVEY_FUZZ_API") ?? 1_500);
 const SEED = Number(Deno.env.get("COVEY_FUZZ_SEED") ?? 1);
@@ -65,6 +65,7 @@ Deno.test({
     const node = stack.use(
       await startNode({
         name: "solo",
+        command: MEASURED,
         dataDir: join(folder, "data"),
         env: {
           COVEY_PORT: "0",
@@ -102,7 +103,7 @@ Deno.test({
     const sendSome = async () => {
       while (sent < COUNT && faults.length === 0) {
         if (++sent === Math.floor(COUNT * WARM_UP)) {
-          warmBytes = await residentBytes(node.pid);
+          warmBytes = await memoryInUse(node);
         }
         const number = sent;
         const request = grammar.next();
@@ -127,11 +128,11 @@ Deno.test({
       assert.equal(response.status, 200, text);
       return /"inFlight":0|"in_flight_tasks":0/.test(text) ? true : undefined;
     });
-    const grownBytes = await residentBytes(node.pid) - warmBytes;
+    const grownBytes = await memoryInUse(node) - warmBytes;
     const told = JSON.stringify([...statuses].toSorted(([a], [b]) => a - b));
     assert.ok(
       grownBytes < GROWTH_BYTES,
-      `Seed ${SEED}: resident memory grew by ${
+      `Seed ${SEED}: memory in use grew by ${
         Math.round(grownBytes / 2 ** 20)
       } MiB; answers by status: ${told}`,
     );
