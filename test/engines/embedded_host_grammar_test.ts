@@ -128,6 +128,30 @@ const CASES: readonly {
     yes: [null],
     no: ["1"],
   },
+  {
+    schema: {
+      type: "object",
+      propertyNames: { type: "string" },
+      additionalProperties: { type: "null" },
+    },
+    yes: [{}, { a: null }],
+    no: ['{"a":1}'],
+  },
+  {
+    schema: { type: "string", maxLength: 2000 },
+    yes: ["", "a".repeat(1999)],
+    no: [JSON.stringify("a".repeat(2001))],
+  },
+  {
+    schema: { type: "string", minLength: 5, maxLength: 9_000 },
+    yes: ["a".repeat(5), "a".repeat(8_000)],
+    no: ['"aaaa"', JSON.stringify("a".repeat(9_001))],
+  },
+  {
+    schema: { type: "array", items: { const: 1 }, maxItems: 10_000 },
+    yes: [[], Array(2000).fill(1)],
+    no: ["[2]"],
+  },
 ];
 
 Deno.test("JsonGrammar accepts what satisfies a schema and nothing else", async () => {
@@ -152,11 +176,17 @@ Deno.test("JsonGrammar refuses by name what it can not express", () => {
     [{ type: "number", exclusiveMinimum: 0 }, /exclusiveMinimum/],
     [{ type: "integer", minimum: 3, maximum: 2 }, /no number/],
     [{ type: "array", uniqueItems: true }, /"uniqueItems"/],
-    [{ type: "string", maxLength: 100_000 }, /"maxLength"/],
+    [{ type: "string", minLength: 2_000 }, /"minLength"/],
+    [{ type: "array", minItems: 2, maxItems: 1 }, /"maxItems"/],
+    [{ propertyNames: { type: "string", maxLength: 3 } }, /"propertyNames"/],
+    [{ anyOf: [{}], properties: {} }, /"anyOf" beside "properties"/],
     [{ type: "decimal" }, /"decimal"/],
     [{ $ref: "https://example.org/x" }, /"\$ref"/],
     [{ $ref: "#/$defs/missing" }, /nowhere/],
     [{ $ref: "#/__proto__" }, /nowhere/],
+    [{ $ref: "#/%zz" }, /nowhere/],
+    [{ $ref: "#/properties/field" }, /says nothing else/],
+    [{ anyOf: [{ $ref: "#/properties/field" }] }, /says nothing else/],
     [{ type: "object", required: ["x"] }, /"required"/],
     [{ enum: [] }, /"enum"/],
     [{ anyOf: [] }, /"anyOf"/],
@@ -176,6 +206,17 @@ Deno.test("JsonGrammar refuses by name what it can not express", () => {
       },
     );
   }
+});
+
+Deno.test("JsonGrammar refuses a schema that goes on and on, also by references", () => {
+  const $defs: Record<string, JsonValue> = { d5000: { type: "null" } };
+  for (let at = 0; at < 5000; at++) {
+    $defs[`d${at}`] = { type: "array", items: { $ref: `#/$defs/d${at + 1}` } };
+  }
+  assert.throws(
+    () => new JsonGrammar().addSchema({ $defs, $ref: "#/$defs/d0" }, "schema"),
+    /RequestError: The schema in "schema" is too large: .* schemas deep/,
+  );
 });
 
 Deno.test("integerExpression holds whole numbers to their bounds", async () => {
@@ -230,8 +271,9 @@ Deno.test("numberExpression holds fractions to their bounds", async () => {
 });
 
 Deno.test("buildConstraint demands one call of a named tool with fitting arguments", async () => {
-  const tool = { name: "look", parameters: PERSON, source: {} };
-  const bare = { name: "ping", parameters: null, source: {} };
+  const base = { isStrict: false, source: {} };
+  const tool = { ...base, name: "look", parameters: PERSON };
+  const bare = { ...base, name: "ping", parameters: null };
   const rule = { mustCall: true, parallel: false, form: DEFAULT_FORM };
   const one = buildConstraint({ kind: "text" }, {
     ...rule,
@@ -261,7 +303,7 @@ Deno.test("buildConstraint leaves plain text alone until the model begins a call
     mustCall: false,
     parallel: false,
     form: DEFAULT_FORM,
-    tools: [{ name: "ping", parameters: null, source: {} }],
+    tools: [{ name: "ping", parameters: null, isStrict: false, source: {} }],
   });
   assert.ok(lazy.kind === "lazy");
   assert.equal(lazy.marker, "<tool_call>");

@@ -158,6 +158,7 @@ function probeTool(name: string): Tool {
   return {
     name,
     parameters,
+    isStrict: false,
     source: {
       type: "function",
       function: { name, description: name, parameters },

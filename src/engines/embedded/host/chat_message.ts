@@ -23,6 +23,8 @@ export interface Tool {
   readonly name: string;
   /** JSON Schema of its arguments, or null for any object. */
   readonly parameters: JsonObject | null;
+  /** Whether its arguments must satisfy the schema, or are guided by it. */
+  readonly isStrict: boolean;
   /** The tool as the caller wrote it, for the template. */
   readonly source: JsonObject;
 }

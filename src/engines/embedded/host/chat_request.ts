@@ -174,7 +174,9 @@ function readTools(
         `The parameters of "${one.function.name}" must be a JSON Schema object`,
       );
     }
-    return { name: one.function.name, parameters, source: described };
+    const { name } = one.function;
+    const isStrict = inner.strict === true;
+    return { name, parameters, isStrict, source: described };
   });
   if (choice === "none") return null;
   if (tools.length === 0) {

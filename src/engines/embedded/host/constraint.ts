@@ -114,6 +114,8 @@ function callsExpression(grammar: JsonGrammar, rule: ToolRule): string {
       : grammar.addSchema(
         { type: "object", ...tool.parameters },
         `tools.${tool.name}.parameters`,
+        // Tools of coding programs have keywords that no grammar knows.
+        tool.isStrict ? "binding" : "guiding",
       );
     return `${literal(tool.name + middle)} ${schema}`;
   });

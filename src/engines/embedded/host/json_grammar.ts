@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../domain/mod.ts";
 import { JSON_RULES } from "./gbnf.ts";
-import { addSchemaRules } from "./schema_rules.ts";
+import { addSchemaRules, type SchemaForce } from "./schema_rules.ts";
 
 /**
  * Collects GBNF rules (llama.cpp's grammar language) for JSON that satisfies
@@ -17,11 +17,16 @@ export class JsonGrammar {
    *
    * @param schema A JSON Schema.
    * @param param Name of the field it came in, for errors.
+   * @param force What its author wants it to be; binding unless said.
    * @returns Name of the rule for values that satisfy it.
-   * @throws {RequestError} Naming the keyword that can not be expressed.
+   * @throws {RequestError} When it is binding, and too large or not to be expressed; it names the keyword then.
    */
-  addSchema(schema: JsonValue | undefined, param: string): string {
-    return addSchemaRules(this.#rules, schema ?? {}, param);
+  addSchema(
+    schema: JsonValue | undefined,
+    param: string,
+    force: SchemaForce = "binding",
+  ): string {
+    return addSchemaRules(this.#rules, schema ?? {}, param, force);
   }
 
   /** Rule for any JSON object. */

@@ -3,36 +3,16 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../../domain/mod.ts";
+import { BLOCK_RULE, boundedText, MOST_REPEATED } from "./bounded_text.ts";
 import { literal } from "./gbnf.ts";
 import { integerExpression, numberExpression } from "./number_grammar.ts";
-import { invalidField } from "./request_error.ts";
+import { RequestError } from "./request_error.ts";
+import { gistOf } from "./schema_gist.ts";
+import { inexpressibleIn } from "./schema_limits.ts";
 
-/**
- * Keywords that forbid something a grammar of this kind can not check. They are
- * refused by name rather than ignored: an answer that breaks the schema it was
- * asked for would be worse.
- */
-const INEXPRESSIBLE = [
-  "not",
-  "if",
-  "dependentRequired",
-  "dependentSchemas",
-  "dependencies",
-  "patternProperties",
-  "propertyNames",
-  "minProperties",
-  "maxProperties",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "contains",
-  "uniqueItems",
-  "pattern",
-  "multipleOf",
-  "$dynamicRef",
-];
 const MAX_RULES = 2000;
-/** llama.cpp refuses repetitions beyond this. */
-const MAX_REPETITION = 2000;
+/** Schemas within schemas, also by way of references; nobody writes half as many. */
+const MAX_DEPTH = 200;
 
 /** Formats whose text a grammar can hold to; others are annotations. */
 const FORMATS: Readonly<Record<string, string>> = {
@@ -43,21 +23,46 @@ const FORMATS: Readonly<Record<string, string>> = {
     `[0-9a-f]{8} "-" [0-9a-f]{4} "-" [0-9a-f]{4} "-" [0-9a-f]{4} "-" [0-9a-f]{12}`,
 };
 
+/** What a schema's author wants it to be. */
+export type SchemaForce =
+  /** Every answer satisfies it: what can not be expressed is refused. */
+  | "binding"
+  /** It guides the model: what can not be expressed is left open. */
+  | "guiding";
+
+/** A part of a schema that no grammar can hold an answer to. */
+class InexpressibleError extends RequestError {}
+
+/** A schema that would keep the engine busy for nobody. */
+class TooLargeError extends RequestError {}
+
 /**
  * Add the rules of a schema.
  *
  * @param rules Rules so far, by name; more are added.
  * @param schema A JSON Schema.
  * @param param Name of the field it came in, for errors.
+ * @param force What its author wants it to be.
  * @returns Name of the rule for values that satisfy it.
- * @throws {RequestError} Naming the keyword that can not be expressed.
+ * @throws {RequestError} When it is binding, and too large or not to be expressed; it names the keyword then.
  */
 export function addSchemaRules(
   rules: Map<string, string>,
   schema: JsonValue,
   param: string,
+  force: SchemaForce,
 ): string {
-  return new SchemaVisitor(rules, schema, param).rule(schema, param);
+  const before = rules.size;
+  try {
+    return new SchemaVisitor(rules, schema, param, force).rule(schema, param);
+  } catch (error) {
+    const isOpen = force === "guiding" && error instanceof TooLargeError;
+    if (!isOpen) throw error;
+    for (const name of [...rules.keys()].slice(before)) rules.delete(name);
+    return isJsonObject(schema) && schema.type === "object"
+      ? "jobject"
+      : "jvalue";
+  }
 }
 
 /** Turns one document's schemas into rules; references make it recursive. */
@@ -65,16 +70,22 @@ class SchemaVisitor {
   readonly #rules: Map<string, string>;
   readonly #document: JsonValue;
   readonly #param: string;
+  readonly #force: SchemaForce;
   readonly #references = new Map<string, string>();
+  /** References that lead to where the visit is without a bracket between. */
+  #leading: ReadonlySet<string> = new Set();
+  #depth = 0;
 
   constructor(
     rules: Map<string, string>,
     document: JsonValue,
     param: string,
+    force: SchemaForce,
   ) {
     this.#rules = rules;
     this.#document = document;
     this.#param = param;
+    this.#force = force;
   }
 
   #add(expression: string): string {
@@ -85,34 +96,53 @@ class SchemaVisitor {
 
   #reserve(): string {
     if (this.#rules.size >= MAX_RULES) {
-      throw invalidField(
-        this.#param,
-        `The schema in "${this.#param}" is too large: it needs more than ${MAX_RULES} grammar rules`,
-      );
+      throw this.#tooLarge(`it needs more than ${MAX_RULES} grammar rules`);
     }
     const name = `r${this.#rules.size}`;
     this.#rules.set(name, `""`);
     return name;
   }
 
+  #tooLarge(why: string): Error {
+    return new TooLargeError(
+      400,
+      `The schema in "${this.#param}" is too large: ${why}`,
+      { param: this.#param },
+    );
+  }
+
   #refuse(path: string, what: string): Error {
-    return invalidField(
-      path,
+    return new InexpressibleError(
+      400,
       `The schema at "${path}" can not be turned into a grammar: ${what}`,
+      { param: path },
     );
   }
 
   rule(schema: JsonValue, path: string): string {
+    if (this.#depth >= MAX_DEPTH) {
+      throw this.#tooLarge(`it goes more than ${MAX_DEPTH} schemas deep`);
+    }
+    this.#depth++;
+    try {
+      return this.#exactRule(schema, path);
+    } catch (error) {
+      const isOpen = this.#force === "guiding" &&
+        error instanceof InexpressibleError;
+      if (!isOpen) throw error;
+      return this.#exactRule(isJsonObject(schema) ? gistOf(schema) : {}, path);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #exactRule(schema: JsonValue, path: string): string {
     if (schema === true) return "jvalue";
     if (!isJsonObject(schema)) {
       throw this.#refuse(path, "it is not an object that can be satisfied");
     }
-    for (const keyword of INEXPRESSIBLE) {
-      const value = schema[keyword];
-      if (value !== undefined && value !== false) {
-        throw this.#refuse(path, `"${keyword}" is not supported`);
-      }
-    }
+    const problem = inexpressibleIn(schema);
+    if (problem !== null) throw this.#refuse(path, problem);
     const { $ref, allOf } = schema;
     if ($ref !== undefined) return this.#reference($ref, path);
     if (allOf !== undefined) {
@@ -149,11 +179,14 @@ class SchemaVisitor {
     if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) {
       throw this.#refuse(path, `"$ref" must point into the same schema`);
     }
+    if (this.#leading.has(reference)) {
+      throw this.#refuse(path, `"$ref" to "${reference}" says nothing else`);
+    }
     const known = this.#references.get(reference);
     if (known !== undefined) return known;
     let target: JsonValue | undefined = this.#document;
     for (const step of reference.split("/").slice(1)) {
-      const key = decodeURIComponent(step)
+      const key = unescaped(step)
         .replaceAll("~1", "/")
         .replaceAll("~0", "~");
       if (Array.isArray(target)) target = target[Number(key)];
@@ -166,8 +199,28 @@ class SchemaVisitor {
     }
     const name = this.#reserve();
     this.#references.set(reference, name);
-    this.#rules.set(name, this.rule(target, `${path}.$ref`));
+    const leading = new Set([...this.#leading, reference]);
+    this.#rules.set(name, this.#led(leading, target, `${path}.$ref`));
     return name;
+  }
+
+  /** The rule of what stands within brackets. */
+  #within(schema: JsonValue, path: string): string {
+    return this.#led(new Set(), schema, path);
+  }
+
+  #led(
+    leading: ReadonlySet<string>,
+    schema: JsonValue,
+    path: string,
+  ): string {
+    const before = this.#leading;
+    this.#leading = leading;
+    try {
+      return this.rule(schema, path);
+    } finally {
+      this.#leading = before;
+    }
   }
 
   #typed(schema: JsonObject, path: string): string {
@@ -213,12 +266,21 @@ class SchemaVisitor {
     return Math.abs(value) >= Number.MAX_SAFE_INTEGER ? null : value;
   }
 
-  #count(schema: JsonObject, key: string, path: string): number | null {
+  #least(schema: JsonObject, key: string, path: string): number {
+    const value = this.#bound(schema, key, path) ?? 0;
+    if (value >= 0 && value <= MOST_REPEATED) return value;
+    throw this.#refuse(path, `"${key}" must be 0 to ${MOST_REPEATED}`);
+  }
+
+  #most(
+    schema: JsonObject,
+    key: string,
+    path: string,
+    least: number,
+  ): number | null {
     const value = this.#bound(schema, key, path);
-    if (value !== null && (value < 0 || value > MAX_REPETITION)) {
-      throw this.#refuse(path, `"${key}" must be 0 to ${MAX_REPETITION}`);
-    }
-    return value;
+    if (value === null || value >= least) return value;
+    throw this.#refuse(path, `"${key}" is below ${least}, the least there is`);
   }
 
   #number(
@@ -256,13 +318,11 @@ class SchemaVisitor {
     }
     const known = typeof format === "string" ? FORMATS[format] : undefined;
     if (known !== undefined) return this.#add(`"\\"" ${known} "\\""`);
-    const least = this.#count(schema, "minLength", path) ?? 0;
-    const most = this.#count(schema, "maxLength", path);
+    const least = this.#least(schema, "minLength", path);
+    const most = this.#most(schema, "maxLength", path, least);
     if (least === 0 && most === null) return "jstring";
-    if (most !== null && most < least) {
-      throw this.#refuse(path, `"maxLength" is below "minLength"`);
-    }
-    return this.#add(`"\\"" jchar{${least},${most ?? ""}} "\\""`);
+    if ((most ?? 0) > MOST_REPEATED) this.#rules.set(...BLOCK_RULE);
+    return this.#add(`"\\"" ${boundedText(least, most)} "\\""`);
   }
 
   #array(schema: JsonObject, path: string): string {
@@ -272,22 +332,20 @@ class SchemaVisitor {
         throw this.#refuse(path, `"prefixItems" is no list of schemas`);
       }
       const names = prefixItems.map((item, at) =>
-        this.rule(item, `${path}.prefixItems.${at}`)
+        this.#within(item, `${path}.prefixItems.${at}`)
       );
       return this.#add(`"[" ${names.join(' "," jws ')} "]"`);
     }
-    const least = this.#count(schema, "minItems", path) ?? 0;
-    const most = this.#count(schema, "maxItems", path);
-    if (most !== null && most < least) {
-      throw this.#refuse(path, `"maxItems" is below "minItems"`);
-    }
+    const least = this.#least(schema, "minItems", path);
+    const most = this.#most(schema, "maxItems", path, least);
     if (most === 0) return this.#add(`"[" "]"`);
-    const item = this.rule(schema.items ?? {}, `${path}.items`);
-    const further = `{${Math.max(0, least - 1)},${
-      most === null ? "" : most - 1
-    }}`;
-    const some = `${item} ("," jws ${item})${further}`;
-    return this.#add(`"[" ${least === 0 ? `(${some})?` : some} "]"`);
+    const item = this.#within(schema.items ?? {}, `${path}.items`);
+    // A longer list than can be counted is shorter than it might be.
+    const further = most === null ? "" : Math.min(most - 1, MOST_REPEATED);
+    const some = this.#add(
+      `${item} ("," jws ${item}){${Math.max(0, least - 1)},${further}}`,
+    );
+    return this.#add(`"[" ${some}${least === 0 ? "?" : ""} "]"`);
   }
 
   #object(schema: JsonObject, path: string): string {
@@ -306,7 +364,7 @@ class SchemaVisitor {
     }
     if (names.length === 0) return this.#map(schema, path);
     const members = names.map((name) => {
-      const value = this.rule(
+      const value = this.#within(
         properties[name] ?? {},
         `${path}.properties.${name}`,
       );
@@ -332,9 +390,19 @@ class SchemaVisitor {
     const extra = schema.additionalProperties;
     if (extra === false) return this.#add(`"{" "}"`);
     if (!isJsonObject(extra)) return "jobject";
-    const value = this.rule(extra, `${path}.additionalProperties`);
+    const value = this.#within(extra, `${path}.additionalProperties`);
     const member = this.#add(`jstring ":" jws ${value}`);
     return this.#add(`"{" (${member} ("," jws ${member})*)? "}"`);
+  }
+}
+
+/** A step of a pointer within a URI; what no URI holds stands for itself. */
+function unescaped(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch (error) {
+    if (error instanceof URIError) return step;
+    throw error;
   }
 }
 
