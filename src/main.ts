@@ -176,7 +176,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
         level: config.logLevel,
         format: Deno.stderr.isTerminal() ? "text" : "json",
         now: () => platform.clock.now(),
-        write: (line) => writeLine(Deno.stderr, line),
+        write: writeLog,
       });
       for (const notice of notices) log.warn(notice);
       return createNode({
@@ -410,6 +410,19 @@ function showStatus(text: string): void {
   const bytes = new TextEncoder().encode(line);
   for (let at = 0; at < bytes.length;) {
     at += Deno.stderr.writeSync(bytes.subarray(at));
+  }
+}
+
+/**
+ * Write a line of the log, unless nobody can read it any more, as when a pipe's
+ * reader, a terminal or the room on a disk is gone: the node serves all the same.
+ */
+function writeLog(line: string): void {
+  try {
+    writeLine(Deno.stderr, line);
+  } catch (error) {
+    // The runtime has no one kind for what a descriptor may answer.
+    if (!(error instanceof Error)) throw error;
   }
 }
 

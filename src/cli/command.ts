@@ -10,6 +10,8 @@ export const FAILED = 1;
 export const WRONG_USAGE = 2;
 /** Exit code of a node that the system denies its data folder (EX_NOPERM of sysexits.h): starting it again changes nothing. */
 export const DENIED = 77;
+/** Exit code of a command whose output nobody reads any more: a shell's for SIGPIPE. */
+export const READER_GONE = 141;
 
 /** What the running node answered to a command. */
 export type ApiReply =

@@ -4,6 +4,7 @@ import {
   type Command,
   DONE,
   FAILED,
+  READER_GONE,
   WRONG_USAGE,
 } from "./command.ts";
 import { formatTable } from "./table.ts";
@@ -42,9 +43,28 @@ const PLANNED: readonly string[] = [
  * @param commands Those that exist.
  * @param args Arguments of the process.
  * @param context What commands may touch.
- * @returns The process's exit code: 0 done, 1 failed, 2 wrong usage.
+ * @returns The process's exit code: 0 done, 1 failed, 2 wrong usage, or
+ * another that the command has.
  */
 export async function runCli(
+  commands: readonly Command[],
+  args: readonly string[],
+  context: CliContext,
+): Promise<number> {
+  try {
+    return await runNamed(commands, args, context);
+  } catch (error) {
+    if (isReaderGone(error)) return READER_GONE;
+    throw error;
+  }
+}
+
+/** Whether who read the output has read enough, as `head` does. */
+function isReaderGone(error: unknown): boolean {
+  return error instanceof Error && error.name === "BrokenPipe";
+}
+
+async function runNamed(
   commands: readonly Command[],
   args: readonly string[],
   context: CliContext,
@@ -65,6 +85,7 @@ export async function runCli(
   try {
     return await command.run(rest, context);
   } catch (error) {
+    if (isReaderGone(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     context.stderr(`covey ${command.name} failed: ${reason}`);
     return FAILED;

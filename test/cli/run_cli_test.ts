@@ -84,6 +84,19 @@ Deno.test("runCli turns a thrown error into one line and exit code 1", async () 
   assert.equal(err, "covey engine-child failed: the model is gone");
 });
 
+Deno.test("runCli ends without a word when nobody reads what it prints", async () => {
+  const isGone = () => {
+    throw Object.assign(new Error("Broken pipe"), { name: "BrokenPipe" });
+  };
+  for (const args of [["help"], ["version"], ["help", "secret"]]) {
+    const context = { ...createFakeContext(), stdout: isGone };
+    assert.equal(await runCli(COMMANDS, args, context), 141, args.join(" "));
+    assert.deepEqual(context.err, []);
+  }
+  const deaf = { ...createFakeContext(), stderr: isGone };
+  assert.equal(await runCli(COMMANDS, ["frobnicate"], deaf), 141);
+});
+
 Deno.test("runCli answers wrong arguments with the usage and exit code 2", async () => {
   for (
     const args of [
