@@ -1,17 +1,11 @@
 import type { ClusterAction, JsonObject } from "../domain/mod.ts";
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { ApiOptions, Handler } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
 /** Room for a token with every address it may hold. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 64 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
+const BODY = { limitBytes: 64 * 1024, mayBeEmpty: true };
 
 /**
  * The routes by which an operator acts on the cluster. What changes something
@@ -44,9 +38,7 @@ export function createClusterRoutes(
     target: {
       scope: "admin",
       async handle({ params, request }) {
-        checkContentType(request);
-        const bytes = await readBody(request, BOUNDS, clock);
-        const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+        const body = await readAdminBody(request, clock, BODY);
         return jsonResponse(
           await act(action, { ...body, ...more(params) }, request.signal),
         );

@@ -1,19 +1,10 @@
 import type { ConversionRequest, ConversionView } from "../domain/mod.ts";
-import { checkContentType } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { readAdminBody } from "./admin_json.ts";
 import type { ApiOptions } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
 import { createProgressTeller } from "./progress_teller.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
-
-/** Room for two names. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 
 /**
  * The route by which an operator has a model made of another one. It wants the
@@ -33,8 +24,7 @@ export function createConversionRoutes(
     target: {
       scope: "admin",
       async handle({ request, signal }) {
-        checkContentType(request);
-        const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+        const body = await readAdminBody(request, clock);
         const { CONVERSION_BODY } = await import("./admin_bodies.ts");
         const { as, model, to } = CONVERSION_BODY.read(body);
         const wanted: ConversionRequest = {

@@ -1,17 +1,9 @@
-import { checkContentType } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { readAdminBody } from "./admin_json.ts";
 import type { ApiOptions } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
-/** Room for a path. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 /** Where files must be copied it takes long, and a client is to know that it goes on. */
 const TELL_EVERY_MS = 10_000;
 
@@ -33,10 +25,9 @@ export function createImportRoutes(
     target: {
       scope: "admin",
       async handle({ request, signal }) {
-        checkContentType(request);
-        const bytes = await readBody(request, BOUNDS, clock);
+        const body = await readAdminBody(request, clock);
         const { IMPORT_BODY } = await import("./admin_bodies.ts");
-        const { folder } = IMPORT_BODY.read(parseJsonObject(bytes));
+        const { folder } = IMPORT_BODY.read(body);
         return progressResponse(
           async (tell, ends) => {
             using _beat = clock.every(

@@ -1,18 +1,9 @@
 import { Fault } from "../domain/mod.ts";
 import type { ClientKeys } from "../store/client_keys.ts";
-import { type BodyBounds, readBody } from "./body.ts";
 import type { ApiOptions, Handler } from "./context.ts";
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { parseJsonObject } from "./json_body.ts";
+import { checkContentType, jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
-
-/** Room for a name. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 4096,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 
 /**
  * The routes by which an operator gives and takes clients' keys. All of them
@@ -38,8 +29,7 @@ export function createKeyRoutes(
   return [
     admin("GET", "/covey/keys", () => jsonResponse({ keys: shown(keys) })),
     admin("POST", "/covey/keys", async ({ request }) => {
-      checkContentType(request);
-      const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+      const body = await readAdminBody(request, clock);
       const { KEY_BODY } = await import("./admin_bodies.ts");
       const { name, admin } = KEY_BODY.read(body);
       const key = await refused(() => keys.add(name, admin));

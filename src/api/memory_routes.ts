@@ -1,20 +1,11 @@
 import { Fault, type ModelForecasts } from "../domain/mod.ts";
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { ApiOptions } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { memoryRow } from "./memory_views.ts";
 import { fitRows, forecastRows } from "./fit_view.ts";
 import { pinSource } from "./request_source.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
-
-/** Room for a name. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 
 /** Longest look at a model elsewhere: its caller waits a little longer. */
 const FORECAST_LIMIT_MS = 25_000;
@@ -64,9 +55,9 @@ export function createMemoryRoutes(
       target: {
         scope: "admin",
         async handle({ params, request, signal }) {
-          checkContentType(request);
-          const bytes = await readBody(request, BOUNDS, clock);
-          const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+          const body = await readAdminBody(request, clock, {
+            mayBeEmpty: true,
+          });
           const { UNLOAD_BODY } = await import("./admin_bodies.ts");
           const { node } = UNLOAD_BODY.read(body);
           const { model = "" } = params;
@@ -97,8 +88,7 @@ function createForecastRoute(
     target: {
       scope: "admin",
       async handle({ request, signal }) {
-        checkContentType(request);
-        const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+        const body = await readAdminBody(request, clock);
         const { FORECAST_BODY } = await import("./admin_bodies.ts");
         const { revision, source } = FORECAST_BODY.read(body);
         using deadline = clock.deadline(FORECAST_LIMIT_MS, signal);

@@ -1,18 +1,10 @@
 import type { JsonObject, ModelCare, ModelInventory } from "../domain/mod.ts";
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { checkContentType, jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { ApiOptions } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
-/** Room for a name. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 /** Progress is told at most once in that many bytes. */
 const TELL_EVERY_BYTES = 64 * 1024 * 1024;
 
@@ -35,9 +27,9 @@ export function createModelRoutes(
       target: {
         scope: "admin",
         async handle({ request, signal }) {
-          checkContentType(request);
-          const bytes = await readBody(request, BOUNDS, clock);
-          const body = bytes.length === 0 ? {} : parseJsonObject(bytes);
+          const body = await readAdminBody(request, clock, {
+            mayBeEmpty: true,
+          });
           const { VERIFY_BODY } = await import("./admin_bodies.ts");
           const { model } = VERIFY_BODY.read(body);
           const names = model === undefined

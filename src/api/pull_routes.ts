@@ -5,21 +5,12 @@ import {
   type PullRequest,
   type PullView,
 } from "../domain/mod.ts";
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { checkContentType, jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { ApiOptions, Handler } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
 import { createProgressTeller } from "./progress_teller.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
-
-/** Room for a URL. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 
 /**
  * The routes by which an operator has models fetched. They want the scope
@@ -45,8 +36,7 @@ export function createPullRoutes(
   return [
     admin("GET", "/covey/pulls", () => jsonResponse({ pulls: pulls.list() })),
     admin("POST", "/covey/pulls", async ({ request, signal }) => {
-      checkContentType(request);
-      const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+      const body = await readAdminBody(request, clock);
       const { PULL_BODY } = await import("./admin_bodies.ts");
       const { source, revision, max_bytes_per_second: most } = PULL_BODY.read(
         body,

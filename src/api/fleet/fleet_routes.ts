@@ -1,22 +1,14 @@
+import { type ClusterAction, Fault } from "../../domain/mod.ts";
 import {
-  type ClusterAction,
-  Fault,
-  type JsonObject,
-} from "../../domain/mod.ts";
-import { checkContentType, jsonResponse } from "../admin_json.ts";
-import { type BodyBounds, readBody } from "../body.ts";
+  checkContentType,
+  jsonResponse,
+  readAdminBody,
+} from "../admin_json.ts";
 import type { ApiOptions, Handler } from "../context.ts";
-import { parseJsonObject } from "../json_body.ts";
 import type { Route } from "../route_table.ts";
 import type { RouteTarget } from "../route_target.ts";
 import { degradationOf } from "./degradation.ts";
 import { type FleetView, fleetView, type WorkerView } from "./worker_view.ts";
-
-const BOUNDS: BodyBounds = {
-  limitBytes: 4096,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
 
 /**
  * The routes that show the members as workers, drain them, remove them and
@@ -47,9 +39,7 @@ export function createFleetRoutes(
 
   /** As `DELETE /cluster/members/{member}`, but of workers alone. */
   const remove: Handler = async ({ params, request }) => {
-    checkContentType(request);
-    const bytes = await readBody(request, BOUNDS, clock);
-    const body: JsonObject = bytes.length === 0 ? {} : parseJsonObject(bytes);
+    const body = await readAdminBody(request, clock, { mayBeEmpty: true });
     const { id } = findWorker(fleet(), params.worker ?? "");
     const action: ClusterAction = "remove";
     return jsonResponse(
