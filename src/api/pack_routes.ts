@@ -1,19 +1,16 @@
-import { checkContentType, jsonResponse } from "./admin_json.ts";
-import { type BodyBounds, readBody } from "./body.ts";
+import { jsonResponse, readAdminBody } from "./admin_json.ts";
 import type { ApiOptions } from "./context.ts";
-import { parseJsonObject } from "./json_body.ts";
 import { progressResponse } from "./progress_lines.ts";
+import { createProgressTeller } from "./progress_teller.ts";
 import type { Route } from "./route_table.ts";
 import type { RouteTarget } from "./route_target.ts";
 
-/** Room for a name. */
-const BOUNDS: BodyBounds = {
-  limitBytes: 16 * 1024,
-  idleMs: 10_000,
-  totalMs: 20_000,
-};
-/** Progress is told that often, however many pieces arrive. */
-const TELL_EVERY_MS = 250;
+/** How far a pack has come, and from which member. */
+interface PackProgress {
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+  readonly member: string;
+}
 
 /**
  * The routes about engine packs: which there are and who has them, and having
@@ -44,22 +41,22 @@ export function createPackRoutes(
       target: {
         scope: "admin",
         async handle({ params, request, signal }) {
-          checkContentType(request);
           const { name = "" } = params;
-          const body = parseJsonObject(await readBody(request, BOUNDS, clock));
+          const body = await readAdminBody(request, clock);
           const { PACK_BODY } = await import("./admin_bodies.ts");
           const { from = null } = PACK_BODY.read(body);
           return progressResponse(
             async (tell, ends) => {
-              let toldMs = -Infinity;
+              using teller = createProgressTeller<PackProgress>(
+                clock,
+                (view) => tell({ status: "fetching", ...view }),
+                (view, last) => view.member !== last?.member,
+              );
               const added = await packs.add(
                 name,
                 from,
-                (doneBytes, totalBytes, member) => {
-                  if (clock.monotonic() - toldMs < TELL_EVERY_MS) return;
-                  toldMs = clock.monotonic();
-                  tell({ status: "fetching", doneBytes, totalBytes, member });
-                },
+                (doneBytes, totalBytes, member) =>
+                  teller.say({ doneBytes, totalBytes, member }),
                 ends,
               );
               return { status: "success", ...added.pack, from: added.from };

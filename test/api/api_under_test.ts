@@ -137,6 +137,31 @@ export function post(
   });
 }
 
+/**
+ * Make the way in which operators ask.
+ *
+ * @param api Who is asked.
+ * @returns Sends a request, with JSON where there is a body, from this machine unless told otherwise.
+ */
+export function operatorOf(api: Api) {
+  return (
+    method: string,
+    path: string,
+    body?: unknown,
+    from: typeof LOOPBACK = LOOPBACK,
+  ): Promise<Response> =>
+    api.handle(
+      get(path, {
+        method,
+        ...(body === undefined ? {} : {
+          body: JSON.stringify(body),
+          headers: { "content-type": "application/json" },
+        }),
+      }),
+      from,
+    );
+}
+
 /** A chat request that needs nothing special. */
 export const CHAT = {
   model: "m",

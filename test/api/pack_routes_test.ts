@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Fault, type PackCare, type PackView } from "../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
+import { apiUnderTest, LAN, operatorOf } from "./api_under_test.ts";
 
 const PACK: PackView = {
   name: "vulkan",
@@ -18,9 +18,10 @@ function packsUnderTest() {
       if (from === "carol") {
         return Promise.reject(new Fault("not_found", "No member is carol"));
       }
-      // The second comes within a quarter of a second of the first.
-      tell(10, 27, "anna");
-      tell(27, 27, "anna");
+      // The second says nothing new within a quarter of a second.
+      tell(10, 27, "ben");
+      tell(20, 27, "ben");
+      tell(20, 27, "anna");
       return Promise.resolve({
         pack: { ...PACK, state: "installed" },
         from: "anna",
@@ -28,23 +29,7 @@ function packsUnderTest() {
     },
   };
   const { api } = apiUnderTest({ packs });
-  const send = (
-    method: string,
-    path: string,
-    body?: unknown,
-    from = LOOPBACK,
-  ) =>
-    api.handle(
-      new Request(`http://127.0.0.1:11411${path}`, {
-        method,
-        ...(body === undefined ? {} : {
-          body: JSON.stringify(body),
-          headers: { "content-type": "application/json" },
-        }),
-      }),
-      from,
-    );
-  return { asked, send };
+  return { asked, send: operatorOf(api) };
 }
 
 Deno.test("GET /covey/packs lists packs with the members that have them", async () => {
@@ -62,7 +47,8 @@ Deno.test("POST /covey/packs/{name} tells of its progress line by line, then who
   const lines = (await response.text()).trim().split("\n")
     .map((line) => JSON.parse(line));
   assert.deepEqual(lines, [
-    { status: "fetching", doneBytes: 10, totalBytes: 27, member: "anna" },
+    { status: "fetching", doneBytes: 10, totalBytes: 27, member: "ben" },
+    { status: "fetching", doneBytes: 20, totalBytes: 27, member: "anna" },
     { status: "success", ...PACK, state: "installed", from: "anna" },
   ]);
   assert.deepEqual(asked, [["vulkan", "anna"]]);

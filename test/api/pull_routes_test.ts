@@ -5,9 +5,8 @@ import {
   type PullRequest,
   type PullView,
 } from "../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
+import { apiUnderTest, LAN, LOOPBACK, operatorOf } from "./api_under_test.ts";
 
-const BASE = "http://127.0.0.1:11411";
 const VIEW: PullView = {
   id: "0123",
   source: "org/repo",
@@ -44,23 +43,7 @@ function pullsUnderTest() {
     unpause: (id) => Promise.resolve(id === VIEW.id),
   };
   const { api } = apiUnderTest({ pulls });
-  const send = (
-    method: string,
-    path: string,
-    body?: unknown,
-    from = LOOPBACK,
-  ) =>
-    api.handle(
-      new Request(`${BASE}${path}`, {
-        method,
-        ...(body === undefined ? {} : {
-          body: JSON.stringify(body),
-          headers: { "content-type": "application/json" },
-        }),
-      }),
-      from,
-    );
-  return { asked, send };
+  return { asked, send: operatorOf(api) };
 }
 
 Deno.test("a pull tells its stages line by line and ends in its outcome", async () => {

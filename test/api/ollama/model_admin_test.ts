@@ -6,7 +6,7 @@ import {
   type ModelPulls,
   type PullView,
 } from "../../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "../api_under_test.ts";
+import { apiUnderTest, LAN, LOOPBACK, operatorOf } from "../api_under_test.ts";
 
 const VIEW: PullView = {
   id: "0123",
@@ -57,16 +57,7 @@ function underTest() {
     },
   };
   const { api } = apiUnderTest({ models, pulls });
-  const send = (method: string, path: string, body: unknown, from = LOOPBACK) =>
-    api.handle(
-      new Request(`http://127.0.0.1:11411${path}`, {
-        method,
-        body: JSON.stringify(body),
-        headers: { "content-type": "application/json" },
-      }),
-      from,
-    );
-  return { asked, send };
+  return { asked, send: operatorOf(api) };
 }
 
 Deno.test("Ollama's pull streams Ollama's lines, or says success in one", async () => {
