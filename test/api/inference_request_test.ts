@@ -46,6 +46,44 @@ Deno.test("SSE-14 a chat streams only when it says so, and engines are always to
   assert.equal(request.includeUsage, true);
 });
 
+Deno.test("a seed of 64 bits reaches the engine as it came, and a longer one is refused", async () => {
+  const withSeed = (path: string, seed: string) =>
+    post(
+      path,
+      path === "/api/chat"
+        ? `{"model":"m","messages":[{"role":"user","content":"a"}],"stream":false,"options":{"seed":${seed}}}`
+        : `{"model":"m","messages":[{"role":"user","content":"a"}],"seed":${seed}}`,
+    );
+  for (const path of ["/v1/chat/completions", "/api/chat"]) {
+    for (
+      const seed of [
+        "0",
+        "-1",
+        "9007199254740993",
+        "9223372036854775807",
+        "-9223372036854775808",
+      ]
+    ) {
+      const { api, router } = apiUnderTest();
+      router.answer = () => ({ body: CHAT_ANSWER });
+      const response = await api.handle(withSeed(path, seed), LOOPBACK);
+      assert.equal(response.status, 200, await response.text());
+      assert.match(
+        JSON.stringify(router.requests[0]?.body),
+        new RegExp(`"seed":${seed}[,}]`),
+      );
+    }
+    for (
+      const seed of ["9223372036854775808", "1.5", '"1"', "[1]", "{}", "true"]
+    ) {
+      const { api } = apiUnderTest();
+      const refused = await api.handle(withSeed(path, seed), LOOPBACK);
+      assert.equal(refused.status, 400, seed);
+      await refused.body?.cancel();
+    }
+  }
+});
+
 Deno.test("REQ-01 stop and the bounds of the answer are read in every legal spelling", async () => {
   for (const stop of ["END", ["END", "X"]]) {
     assert.deepEqual((await asked({ ...CHAT, stop })).body.stop, stop);

@@ -11,7 +11,10 @@ import {
 } from "../../src/engines/embedded/host/choices.ts";
 import { parseHostOptions } from "../../src/engines/embedded/host/options.ts";
 import { RequestError } from "../../src/engines/embedded/host/request_error.ts";
-import { parseSampling } from "../../src/engines/embedded/host/sampling.ts";
+import {
+  parseSampling,
+  SEEDS,
+} from "../../src/engines/embedded/host/sampling.ts";
 import {
   chooseSlot,
   SlotPool,
@@ -46,6 +49,7 @@ Deno.test("parseSampling names the field that is wrong", () => {
     [{ logit_bias: { the: -100 } }, "logit_bias"],
     [{ logit_bias: [[1]] }, "logit_bias"],
     [{ seed: "one" }, "seed"],
+    [{ seed: 1.5 }, "seed"],
   ];
   for (const [body, field] of hostile) {
     const param = paramOf(() => parseSampling(body, entropy));
@@ -53,6 +57,14 @@ Deno.test("parseSampling names the field that is wrong", () => {
       param === field || param.startsWith(`${field}.`),
       `${JSON.stringify(body)} blamed ${param}`,
     );
+  }
+});
+
+Deno.test("parseSampling makes of any seed of 64 bits one that llama.cpp takes, always the same", () => {
+  for (const seed of [0, 2 ** 32 - 1, 2 ** 53 + 2, 2 ** 63]) {
+    const { seed: taken } = parseSampling({ seed }, entropy);
+    assert.ok(Number.isInteger(taken) && taken >= 0 && taken < SEEDS);
+    assert.equal(parseSampling({ seed }, entropy).seed, taken);
   }
 });
 

@@ -23,6 +23,10 @@ const bound = z.union([z.literal(-1), count], {
 const number = z.number({ error: "must be a number" }).nullish();
 const integer = z.int({ error: "must be a whole number" }).nullish();
 const flag = z.boolean({ error: "must be true or false" }).nullish();
+/** OpenAI's seeds have 64 bits: those that no double holds come as their own text. */
+const seed = z.custom<JsonValue>(isSeed, {
+  error: "must be a whole number of 64 bits",
+}).meta({ type: "integer", format: "int64" }).nullish();
 
 const SCHEMA = z.looseObject({
   model: modelName(),
@@ -42,12 +46,20 @@ const SCHEMA = z.looseObject({
   min_p: number,
   frequency_penalty: number,
   presence_penalty: number,
-  seed: integer,
+  seed,
   n: count.nullish(),
   logit_bias: z.looseObject({}, {
     error: "must be an object of token ids and numbers",
   }).nullish(),
 });
+
+const INT64 = /^-?\d{1,19}$/;
+
+function isSeed(value: unknown): boolean {
+  const text = JSON.stringify(value);
+  return typeof value !== "string" && INT64.test(text) &&
+    BigInt.asIntN(64, BigInt(text)) === BigInt(text);
+}
 
 function modelName(): z.ZodString {
   return z.string({

@@ -49,7 +49,8 @@ const fields = z.object({
   top_k: z.int().nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   min_p: z.number().min(0).max(1).nullish(),
-  seed: z.int().nullish(),
+  // 64 bits, of which a double holds the upper 53.
+  seed: z.number().refine(Number.isInteger).nullish(),
   repeat_penalty: z.number().min(0).max(10).nullish(),
   repeat_last_n: z.int().min(-1).max(4096).nullish(),
   presence_penalty: z.number().min(-10).max(10).nullish(),
