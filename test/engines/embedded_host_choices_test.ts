@@ -1,24 +1,10 @@
 import assert from "node:assert/strict";
-import {
-  readStream,
-  RunningHost,
-  tinyArguments,
-  untilSlots,
-} from "./embedded_host_driver.ts";
+import { hostOfFile, readStream, untilSlots } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("chat", { slots: 2 });
 const CHAT = "/v1/chat/completions";
 const COMPLETION = "/v1/completions";
 const messages = [{ role: "user", content: "Sing" }];
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("chat", { slots: 2 }));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 interface Choice {
   readonly index: number;

@@ -166,11 +166,43 @@ export async function tinyArguments(
   ];
 }
 
+/** A host as tests ask it that do not end it. */
+export type AskedHost = Pick<RunningHost, "ask" | "json">;
+
+/**
+ * Have a host run for all tests of a file: started before the first of them and
+ * ended after the last.
+ *
+ * @param mode What the model is for.
+ * @param options Slots and context, where they matter.
+ */
+export function hostOfFile(
+  mode: Parameters<typeof tinyArguments>[0],
+  options: Parameters<typeof tinyArguments>[1] = {},
+): AskedHost {
+  let running: RunningHost | undefined;
+  Deno.test.beforeAll(async () => {
+    running = await RunningHost.start(await tinyArguments(mode, options));
+    await running.until("ready");
+  });
+  Deno.test.afterAll(async () => {
+    await running?.[Symbol.asyncDispose]();
+  });
+  const host = () => {
+    if (running === undefined) throw new Error("The host did not start");
+    return running;
+  };
+  return {
+    ask: (...args) => host().ask(...args),
+    json: (...args) => host().json(...args),
+  };
+}
+
 const MAX_ASKS = 20_000;
 
 /** Ask a host for its slots until a condition holds; each ask is a round trip, so no sleep. */
 export async function untilSlots(
-  host: RunningHost,
+  host: AskedHost,
   // deno-lint-ignore no-explicit-any
   holds: (slots: any[]) => boolean,
 ): Promise<void> {

@@ -1,17 +1,8 @@
 import assert from "node:assert/strict";
-import { RunningHost, tinyArguments } from "./embedded_host_driver.ts";
+import { hostOfFile } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("embedding");
 const PATH = "/v1/embeddings";
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("embedding"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 function cosine(a: readonly number[], b: readonly number[]): number {
   return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);

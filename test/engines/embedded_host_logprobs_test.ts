@@ -4,25 +4,12 @@ import {
   chosenToken,
   HeldTokens,
 } from "../../src/engines/embedded/host/token_chances.ts";
-import {
-  readStream,
-  RunningHost,
-  tinyArguments,
-} from "./embedded_host_driver.ts";
+import { hostOfFile, readStream } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("chat");
 const CHAT = "/v1/chat/completions";
 const COMPLETION = "/v1/completions";
 const messages = [{ role: "user", content: "Tell me" }];
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("chat"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 interface Described {
   readonly token: string;

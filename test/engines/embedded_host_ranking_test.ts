@@ -1,17 +1,8 @@
 import assert from "node:assert/strict";
-import { RunningHost, tinyArguments } from "./embedded_host_driver.ts";
+import { hostOfFile } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("rerank");
 const PATH = "/v1/rerank";
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("rerank"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 const QUERY = "Which fox sees the moon?";
 const DOCUMENTS = [

@@ -1,20 +1,7 @@
 import assert from "node:assert/strict";
-import {
-  readStream,
-  RunningHost,
-  tinyArguments,
-} from "./embedded_host_driver.ts";
+import { hostOfFile, readStream } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("chat"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
+const host = hostOfFile("chat");
 
 const ASK = {
   messages: [{ role: "user", content: "Tell me" }],

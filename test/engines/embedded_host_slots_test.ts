@@ -1,22 +1,9 @@
 import assert from "node:assert/strict";
-import {
-  RunningHost,
-  tinyArguments,
-  untilSlots,
-} from "./embedded_host_driver.ts";
+import { hostOfFile, untilSlots } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("chat");
 const say = (content: string) => [{ role: "user", content }];
 const CHAT = "/v1/chat/completions";
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("chat"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 Deno.test("engine host decodes two requests side by side", async () => {
   const ask = {

@@ -1,22 +1,9 @@
 import assert from "node:assert/strict";
-import {
-  readStream,
-  RunningHost,
-  tinyArguments,
-} from "./embedded_host_driver.ts";
+import { hostOfFile, readStream } from "./embedded_host_driver.ts";
 
-let host: RunningHost;
+const host = hostOfFile("chat");
 const say = (content: string) => [{ role: "user", content }];
 const CHAT = "/v1/chat/completions";
-
-Deno.test.beforeAll(async () => {
-  host = await RunningHost.start(await tinyArguments("chat"));
-  await host.until("ready");
-});
-
-Deno.test.afterAll(async () => {
-  await host[Symbol.asyncDispose]();
-});
 
 Deno.test("engine host streams in OpenAI's shape with llama-server's timings", async () => {
   const response = await host.ask(CHAT, {
