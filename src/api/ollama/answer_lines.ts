@@ -21,6 +21,8 @@ export interface LineFrame {
 export class AnswerLines implements AnswerWriter {
   readonly #frame: LineFrame;
   readonly #calls: { id: string; name: string; arguments: string }[] = [];
+  /** When the first of the answer was there, on `elapsedMs`. */
+  #beganMs: number | null = null;
 
   /** @param frame What the answer is about. */
   constructor(frame: LineFrame) {
@@ -34,10 +36,13 @@ export class AnswerLines implements AnswerWriter {
       case "alive":
         return "";
       case "text":
+        this.#begin();
         return this.#say({ content: piece.text });
       case "reasoning":
+        this.#begin();
         return this.#say({ content: "", thinking: piece.text });
       case "call":
+        this.#begin();
         this.#calls[piece.index] = {
           id: piece.id,
           name: piece.name,
@@ -60,6 +65,10 @@ export class AnswerLines implements AnswerWriter {
     }
   }
 
+  #begin(): void {
+    this.#beganMs ??= this.#frame.elapsedMs();
+  }
+
   #say(message: Said): string {
     if (this.#frame.only !== null) return "";
     return line({ ...headOf(this.#frame), ...saidIn(this.#frame, message) });
@@ -79,7 +88,7 @@ export class AnswerLines implements AnswerWriter {
     return called + line({
       ...headOf(this.#frame),
       ...saidIn(this.#frame, { content: "" }),
-      ...endOf(end, this.#frame),
+      ...endOf(end, this.#frame, this.#beganMs),
     });
   }
 }
@@ -103,7 +112,7 @@ export function answerOf(answer: WholeAnswer, frame: LineFrame): JsonObject {
         ...(calls.length > 0 ? { tool_calls: calls } : {}),
       },
     ),
-    ...endOf(answer.end, frame),
+    ...endOf(answer.end, frame, null),
   };
 }
 
@@ -128,11 +137,14 @@ function saidIn({ kind }: LineFrame, said: Said): JsonObject {
 function endOf(
   { finish, counts }: AnswerDone,
   { only, elapsedMs }: LineFrame,
+  beganMs: number | null,
 ): JsonObject {
+  if (only !== null) return { done: true, done_reason: only };
   const totalMs = elapsedMs();
   const promptMs = counts.promptMs ?? 0;
-  const outputMs = counts.outputMs ?? 0;
-  if (only !== null) return { done: true, done_reason: only };
+  // Clients divide by it. Of an engine that does not tell, it is what has
+  // passed since the answer began; of a whole answer, since it was asked for.
+  const outputMs = counts.outputMs ?? totalMs - (beganMs ?? promptMs);
   return {
     done: true,
     done_reason: finish === "length" ? "length" : "stop",

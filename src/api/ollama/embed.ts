@@ -29,6 +29,8 @@ export const readEmbed: InferenceReader = (body, envelope) =>
       model,
       embeddings: vectors,
       total_duration: nanoseconds(totalMs),
+      // No engine tells what of it was loading.
+      load_duration: 0,
       prompt_eval_count: promptTokens,
     }),
   );

@@ -28,8 +28,9 @@ export function createOllamaLists(
   const { clock } = options;
   return {
     version: () => answer({ version: OLLAMA_VERSION }),
-    tags: (call) => answer(tagsOf(listings(call), startedAt)),
-    running: (call) => answer(runningOf(offersFor(call, options), clock.now())),
+    tags: async (call) => answer(await tagsOf(listings(call), startedAt)),
+    running: async (call) =>
+      answer(await runningOf(offersFor(call, options), clock.now())),
     async show(call) {
       const body = await readJsonObject(
         call.request,

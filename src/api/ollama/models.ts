@@ -7,6 +7,7 @@ import {
 } from "../../domain/mod.ts";
 import { findModel } from "../openai/models.ts";
 import { wrongField } from "../openai/request_fault.ts";
+import { tagDigest } from "./tag_digest.ts";
 
 /** The state of Ollama's API that is spoken here; clients look for what a version knows. */
 export const OLLAMA_VERSION = "0.13.5";
@@ -17,15 +18,15 @@ export const OLLAMA_VERSION = "0.13.5";
  * @param listings The models in reach.
  * @param modifiedAt ISO 8601; when this node started, since no engine knows.
  */
-export function tagsOf(
+export async function tagsOf(
   listings: readonly ModelListing[],
   modifiedAt: string,
-): JsonObject {
+): Promise<JsonObject> {
   return {
-    models: listings.map((one) => ({
-      ...tagOf(one),
+    models: await Promise.all(listings.map(async (one) => ({
+      ...await tagOf(one),
       modified_at: modifiedAt,
-    })),
+    }))),
   };
 }
 
@@ -36,33 +37,40 @@ export function tagsOf(
  * @param offers What engines in reach say of their models.
  * @param nowMs Wall-clock time.
  */
-export function runningOf(
+export async function runningOf(
   offers: readonly PlacedOffer[],
   nowMs: number,
-): JsonObject {
+): Promise<JsonObject> {
+  const inMemory = offers.filter(({ offer: { state } }) =>
+    state.kind === "warm" || state.kind === "loading"
+  );
   return {
-    models: offers.flatMap(({ nodeName, offer }) => {
-      const { contextLength, memory, model, residency, root, state } = offer;
-      if (state.kind !== "warm" && state.kind !== "loading") return [];
-      const reckoned = memory === undefined ? null : neededMemory(memory);
-      const memoryBytes = residency?.memoryBytes ?? reckoned ??
-        offer.sizeBytes ?? undefined;
-      return [{
-        ...tagOf({
-          model,
-          ...(memoryBytes === undefined ? {} : { sizeBytes: memoryBytes }),
-          ...(root === null ? {} : { root }),
-        }),
-        expires_at: new Date(expiryOf(residency, nowMs)).toISOString(),
-        size_vram: residency?.cardBytes ?? 0,
-        context_length: contextLength,
-        node: nodeName,
-        pinned: residency?.isPinned ?? false,
-        ...(state.kind === "loading"
-          ? { load_progress: state.progress ?? null }
-          : {}),
-      }];
+    models: await Promise.all(inMemory.map((one) => runningModel(one, nowMs))),
+  };
+}
+
+async function runningModel(
+  { nodeName, offer }: PlacedOffer,
+  nowMs: number,
+): Promise<JsonObject> {
+  const { contextLength, memory, model, residency, root, state } = offer;
+  const reckoned = memory === undefined ? null : neededMemory(memory);
+  const memoryBytes = residency?.memoryBytes ?? reckoned ??
+    offer.sizeBytes ?? undefined;
+  return {
+    ...await tagOf({
+      model,
+      ...(memoryBytes === undefined ? {} : { sizeBytes: memoryBytes }),
+      ...(root === null ? {} : { root }),
     }),
+    expires_at: new Date(expiryOf(residency, nowMs)).toISOString(),
+    size_vram: residency?.cardBytes ?? 0,
+    context_length: contextLength,
+    node: nodeName,
+    pinned: residency?.isPinned ?? false,
+    ...(state.kind === "loading"
+      ? { load_progress: state.progress ?? null }
+      : {}),
   };
 }
 
@@ -76,18 +84,16 @@ function expiryOf(residency: Residency | undefined, nowMs: number): number {
   return nowMs + (residency.isInUse && !residency.isPinned ? 0 : FOR_EVER_MS);
 }
 
-/** Weights of unknown root or size, such as a provider's, have an empty digest and size 0. */
-function tagOf(
-  { model, sizeBytes, root }: Pick<
-    ModelListing,
-    "model" | "sizeBytes" | "root"
-  >,
-): JsonObject {
+/** Weights of unknown size, such as a provider's, have size 0. */
+async function tagOf(
+  listing: Pick<ModelListing, "model" | "sizeBytes" | "root">,
+): Promise<JsonObject> {
+  const { model, sizeBytes } = listing;
   return {
     name: model,
     model,
     size: sizeBytes ?? 0,
-    digest: root ?? "",
+    digest: await tagDigest(listing),
     details: DETAILS,
   };
 }
@@ -128,6 +134,8 @@ export function showModel(
     details: DETAILS,
     model_info: {
       "general.architecture": ARCHITECTURE,
+      // What editors show the model as.
+      "general.basename": listing.model,
       [`${ARCHITECTURE}.context_length`]: listing.contextLength,
     },
     capabilities: capabilitiesOf(listing),

@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { translateStream } from "../../../src/api/dialect/translate_stream.ts";
-import { AnswerLines } from "../../../src/api/ollama/answer_lines.ts";
-import { upkeepOf } from "../../../src/api/ollama/upkeep.ts";
-import type { Offer } from "../../../src/domain/mod.ts";
-import { offerOf } from "../../fakes/scripted_engine.ts";
+import { readWholeAnswer } from "../../../src/api/dialect/whole_answer.ts";
 import {
-  apiUnderTest,
-  get,
-  LOOPBACK,
-  PEER,
-  post,
-  SELF,
-} from "../api_under_test.ts";
+  AnswerLines,
+  answerOf,
+  type LineFrame,
+} from "../../../src/api/ollama/answer_lines.ts";
+import { apiUnderTest, LOOPBACK, PEER, post } from "../api_under_test.ts";
 import {
   CALLS,
   chunk,
@@ -107,6 +102,30 @@ Deno.test("SSE-03 comments leave no line, SSE-04 what breaks off ends in an erro
   assert.match(broken.at(-1).error, /no JSON object/);
   const cut = linesOf(await translate(asOne(bad + chunk({}, "length") + DONE)));
   assert.equal(cut.at(-1).done_reason, "length");
+});
+
+Deno.test("an answer tells how long it took where its engine does not", async () => {
+  let elapsedMs = 0;
+  const frame: LineFrame = {
+    kind: "chat",
+    model: "m",
+    createdAt: "2026-01-01T00:00:00.000Z",
+    only: null,
+    elapsedMs: () => elapsedMs += 10,
+  };
+  const text = await through(
+    asOne(chunk({ content: "a" }) + chunk({ content: "b" }, "stop") + DONE),
+    translateStream(new AnswerLines(frame), "s"),
+  );
+  const last = linesOf(text).at(-1);
+  assert.equal(last.total_duration, 20_000_000);
+  assert.equal(last.eval_duration, 10_000_000);
+  assert.equal(last.load_duration, 10_000_000);
+  const { timings: _, ...untimed } = JSON.parse(WHOLE);
+  const whole = answerOf(readWholeAnswer(untimed, "s"), frame);
+  assert.equal(whole.total_duration, 30_000_000);
+  assert.equal(whole.eval_duration, 30_000_000);
+  assert.equal(whole.load_duration, 0);
 });
 
 Deno.test("SSE-14 chat and generate stream unless told not to", async () => {
@@ -313,6 +332,7 @@ Deno.test("EMB-03 embed and embeddings give vectors in order, and refuse empty i
   const two = await (await ask("/api/embed", { input: ["a", "b"] })).json();
   assert.deepEqual(two.embeddings, [[0, 0.5], [1, 0.5]]);
   assert.equal(two.prompt_eval_count, 4);
+  assert.equal(two.load_duration, 0);
   const one = await (await ask("/api/embeddings", { prompt: "a" })).json();
   assert.deepEqual(one, { embedding: [0, 0.5] });
   for (const input of ["", [], ["a", ""]]) {
@@ -321,141 +341,10 @@ Deno.test("EMB-03 embed and embeddings give vectors in order, and refuse empty i
   assert.equal(router.requests.at(-1)?.capability, "embedding");
 });
 
-Deno.test("MOD-01 tags, ps and show list the models in reach under both spellings", async () => {
-  const { api, router } = apiUnderTest();
-  const listing = (model: string, warm: boolean, node = SELF) => ({
-    model,
-    capabilities: ["chat"] as const,
-    contextLength: 4096,
-    nodes: [node],
-    warm,
-    features: ["tools"] as const,
-    sizeBytes: 9,
-    root: "ab",
-  });
-  router.listings = [
-    listing("m", true),
-    listing("t:latest", false),
-    listing("big:70b", false, PEER),
-  ];
-  const json = async (request: Request) =>
-    await (await api.handle(request, LOOPBACK)).json();
-  const names = ({ models }: { models: { name: string }[] }) =>
-    models.map(({ name }) => name);
-  const tags = await json(get("/api/tags"));
-  assert.deepEqual(names(tags), ["m", "t:latest", "big:70b"]);
-  assert.equal(tags.models[0].size, 9);
-  assert.deepEqual(names(await json(get("/node/ben/api/tags"))), ["big:70b"]);
-  for (const body of [{ model: "m" }, { name: "m:latest" }, { model: "t" }]) {
-    const shown = await json(post("/api/show", body));
-    assert.deepEqual(shown.capabilities, ["completion", "tools"]);
-    assert.equal(shown.model_info["covey.context_length"], 4096);
-  }
-  const lost = await api.handle(post("/api/show", { model: "big" }), LOOPBACK);
-  assert.equal(lost.status, 404);
-  assert.match((await lost.json()).error, /"big"/);
-  const { version } = await json(get("/api/version"));
-  const [major, minor, patch] = version.split(".").map(Number);
-  assert(major > 0 || minor > 13 || (minor === 13 && patch >= 4), version);
-});
-
 Deno.test("an engine's refusal is Ollama's one field", async () => {
   const { api, router } = apiUnderTest();
   router.answer = () => ({ status: 500, body: '{"error":{"message":"bad"}}' });
   const response = await api.handle(post("/api/chat", ASK), LOOPBACK);
   assert.equal(response.status, 500);
   assert.deepEqual(await response.json(), { error: "bad" });
-});
-
-Deno.test("ps says of each model in memory what it takes, how long it stays and how far its load is", async () => {
-  const { api, clock, router } = apiUnderTest();
-  const residency = {
-    memoryBytes: 12,
-    expiresInMs: 60_000,
-    isPinned: false,
-    isInUse: false,
-  };
-  const placed = (offer: Partial<Offer>, node = SELF, nodeName = "anna") => ({
-    node,
-    nodeName,
-    engine: "embedded",
-    offer: offerOf(offer),
-  });
-  router.placed = [
-    placed({ model: "m", sizeBytes: 9, root: "ab", residency }),
-    placed({ model: "cold", state: { kind: "cold" } }),
-    placed({
-      model: "stays",
-      residency: {
-        ...residency,
-        cardBytes: 7,
-        expiresInMs: null,
-        isPinned: true,
-      },
-    }),
-    placed(
-      {
-        model: "comes",
-        state: { kind: "loading", remainingMs: 1_000, progress: 0.4 },
-      },
-      PEER,
-      "ben",
-    ),
-  ];
-  const ps = async (path: string) => {
-    const { models } = await (await api.handle(get(path), LOOPBACK)).json();
-    return models;
-  };
-  const [m, stays, comes, ...more] = await ps("/api/ps");
-  assert.deepEqual(more, []);
-  assert.equal(m.size, 12);
-  assert.equal(m.digest, "ab");
-  assert.equal(Date.parse(m.expires_at), clock.now() + 60_000);
-  assert.ok(Date.parse(stays.expires_at) > clock.now() + 3e12);
-  assert.deepEqual([m.pinned, stays.pinned], [false, true]);
-  assert.deepEqual([m.size_vram, stays.size_vram], [0, 7]);
-  assert.equal(comes.load_progress, 0.4);
-  assert.equal(comes.node, "ben");
-  assert.equal((await ps("/node/ben/api/ps")).length, 1);
-});
-
-Deno.test("keep_alive is read in every form that Ollama knows, and num_ctx is a number of tokens", () => {
-  const forms: readonly (readonly [unknown, number | null | undefined])[] = [
-    [undefined, undefined],
-    [null, undefined],
-    ["", undefined],
-    [0, 0],
-    ["0", 0],
-    ["0s", 0],
-    [300, 300_000],
-    ["300", 300_000],
-    [1.5, 1_500],
-    ["5m", 300_000],
-    ["1h30m", 5_400_000],
-    ["250ms", 250],
-    ["1500us", 2],
-    [-1, null],
-    ["-1", null],
-    ["-1m", null],
-    [1e300, 365 * 24 * 3_600_000],
-  ];
-  for (const [value, expected] of forms) {
-    assert.equal(
-      upkeepOf({ keep_alive: value as string }).keepAliveMs,
-      expected,
-      String(value),
-    );
-  }
-  for (const value of ["soon", "5 m", "m5", true, [], {}, "+-5", "5d"]) {
-    assert.throws(
-      () => upkeepOf({ keep_alive: value as string }),
-      /keep_alive/,
-    );
-  }
-  assert.deepEqual(upkeepOf({ options: { num_ctx: 8192 } }), {
-    contextLength: 8192,
-  });
-  for (const num_ctx of [0, -1, 1.5, "8192", 1e12]) {
-    assert.throws(() => upkeepOf({ options: { num_ctx } }), /num_ctx/);
-  }
 });
