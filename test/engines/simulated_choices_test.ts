@@ -1,35 +1,13 @@
 import assert from "node:assert/strict";
 import type { InferenceRequest, JsonObject } from "../../src/domain/mod.ts";
-import { createSimulatedEngine } from "../../src/engines/simulated/simulated_engine.ts";
-import { createSeededEntropy, ManualClock } from "../../src/platform/mod.ts";
-import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
+import { buildAttempt } from "../fakes/attempt_builder.ts";
+import { setUpSimulated } from "../fakes/simulated_setup.ts";
 
-/** 100 prompt tokens take 100 ms, a token 10 ms however many sequences run. */
 function setUp(dieAfterTokens: number | null = null) {
-  const clock = new ManualClock();
-  const engine = createSimulatedEngine({
-    config: {
-      kind: "simulated",
-      id: "sim",
-      models: [{
-        id: "m",
-        capability: "chat",
-        loadMs: 0,
-        prefillTokensPerSecond: 1_000,
-        decodeTokensPerSecond: 100,
-        batchSlowdown: 0,
-        noise: 0,
-        slots: 2,
-        contextLength: 1_000,
-        cachedPrompts: 0,
-      }],
-      faults: { errorRate: 0, stallMs: 0, dieAfterTokens },
-    },
-    clock,
-    entropy: createSeededEntropy(7),
-    node: testNodeId(),
-    nodeName: "here",
-  });
+  const { clock, engine } = setUpSimulated(
+    { cachedPrompts: 0 },
+    { dieAfterTokens },
+  );
   async function ask(
     body: JsonObject,
     request: Partial<InferenceRequest> = {},

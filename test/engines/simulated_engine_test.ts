@@ -6,10 +6,10 @@ import {
   type InferenceRequest,
   type JsonObject,
 } from "../../src/domain/mod.ts";
-import { createSimulatedEngine } from "../../src/engines/simulated/simulated_engine.ts";
 import type { SimulatedSettings } from "../../src/engines/simulated/simulated_settings.ts";
-import { createSeededEntropy, ManualClock } from "../../src/platform/mod.ts";
-import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
+import type { ManualClock } from "../../src/platform/mod.ts";
+import { buildAttempt } from "../fakes/attempt_builder.ts";
+import { setUpSimulated } from "../fakes/simulated_setup.ts";
 
 /** 100 prompt tokens take 50 ms; a token takes 10 ms alone, 13 ms beside another. */
 const chat = {
@@ -23,26 +23,12 @@ const chat = {
   slots: 2,
   contextLength: 1_000,
 } as const;
-const noFaults = { errorRate: 0, stallMs: 0, dieAfterTokens: null };
 
 function setUp(
   model: Partial<SimulatedSettings["models"][number]> = {},
   faults: Partial<SimulatedSettings["faults"]> = {},
 ) {
-  const clock = new ManualClock();
-  const engine = createSimulatedEngine({
-    config: {
-      kind: "simulated",
-      id: "sim",
-      models: [{ ...chat, ...model }],
-      faults: { ...noFaults, ...faults },
-    },
-    clock,
-    entropy: createSeededEntropy(7),
-    node: testNodeId(),
-    nodeName: "here",
-  });
-  return { clock, engine };
+  return setUpSimulated({ ...chat, ...model }, faults);
 }
 
 interface Seen {
@@ -166,22 +152,11 @@ Deno.test("createSimulatedEngine lets requests beyond its slots wait in order", 
 });
 
 Deno.test("createSimulatedEngine keeps to its schedule when the clock wakes it late", async () => {
-  const clock = new ManualClock();
+  const { clock, engine } = setUp({ slots: 1, decodeTokensPerSecond: 1_000 });
+  await using _owner = engine;
   const after = clock.after.bind(clock);
   // Every timer is 7 ms late, as on a busy machine.
   clock.after = (ms, call) => after(ms + 7, call);
-  await using engine = createSimulatedEngine({
-    config: {
-      kind: "simulated",
-      id: "sim",
-      models: [{ ...chat, slots: 1, decodeTokensPerSecond: 1_000 }],
-      faults: noFaults,
-    },
-    clock,
-    entropy: createSeededEntropy(7),
-    node: testNodeId(),
-    nodeName: "here",
-  });
   const one = ask(engine, clock, { maxOutputTokens: 400 });
   const two = ask(engine, clock, { maxOutputTokens: 400 });
   await clock.advance(2_000);

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../src/domain/mod.ts";
-import { createSimulatedEngine } from "../../src/engines/simulated/simulated_engine.ts";
-import { createSeededEntropy, ManualClock } from "../../src/platform/mod.ts";
-import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
+import { buildAttempt } from "../fakes/attempt_builder.ts";
+import { setUpSimulated } from "../fakes/simulated_setup.ts";
 
 /** What an engine of 100 tokens a second answers. */
 async function ask(
@@ -10,30 +9,8 @@ async function ask(
   stream: boolean,
   maxOutputTokens: number | null = null,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const clock = new ManualClock();
-  await using engine = createSimulatedEngine({
-    config: {
-      kind: "simulated",
-      id: "sim",
-      models: [{
-        id: "m",
-        capability: "chat",
-        loadMs: 0,
-        prefillTokensPerSecond: 1_000,
-        decodeTokensPerSecond: 100,
-        batchSlowdown: 0,
-        noise: 0,
-        slots: 1,
-        contextLength: 1_000,
-        cachedPrompts: 0,
-      }],
-      faults: { errorRate: 0, stallMs: 0, dieAfterTokens: null },
-    },
-    clock,
-    entropy: createSeededEntropy(7),
-    node: testNodeId(),
-    nodeName: "here",
-  });
+  const { clock, engine } = setUpSimulated();
+  await using _owner = engine;
   const started = await engine.start(
     buildAttempt("m", {
       stream,
