@@ -5,6 +5,7 @@
  */
 import settings from "../deno.json" with { type: "json" };
 import type { Command } from "./cli/command.ts";
+import { ENGINE_HEAD } from "./cli/engine_head.ts";
 import { createNodeApi } from "./cli/node_api.ts";
 import { runCli } from "./cli/run_cli.ts";
 import { serveCommand, type ServeEdge } from "./cli/serve.ts";
@@ -204,9 +205,7 @@ function serveEdge(platform: Platform, extras: Extras): ServeEdge {
 /** The command of GPU libraries, under whose name the program is also the child that computes. */
 function engineCommand(platform: Platform): Command {
   return {
-    name: "engine",
-    summary: "List, add and remove GPU libraries for llama.cpp",
-    usage: "list | add NAME [--from MEMBER] | remove NAME [--json]",
+    ...ENGINE_HEAD,
     async run(args, context) {
       const { engineCommand } = await import("./cli/engine.ts");
       return await engineCommand(

@@ -26,7 +26,7 @@ async function turn(
   args: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  const given = readArguments(args, ["the member's name"]);
+  const given = readArguments(args, ["member's name"]);
   if (given.kind === "wrong") {
     return sayUsage(given.message, `${action} NAME|UUID [--json]`, context);
   }

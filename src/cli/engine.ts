@@ -2,10 +2,14 @@ import { Fault, type PackView } from "../domain/mod.ts";
 import { FileError } from "../platform/mod.ts";
 import { sayUsage } from "./ask.ts";
 import { type CliContext, type Command, DONE, FAILED } from "./command.ts";
+import { ENGINE_HEAD } from "./engine_head.ts";
 import { formatPacks, packHolders } from "./engine_list.ts";
+import { readFlags } from "./flags.ts";
 import { ProgressTeller } from "./progress.ts";
 
-const USAGE = "engine list | add NAME [--from MEMBER] | remove NAME [--json]";
+const USAGE = `engine ${ENGINE_HEAD.usage}`;
+/** What the node starts an engine process with; no person does. */
+const HOST_FLAG = /^--(?:model|server)$/;
 
 /** The packs of this machine, with the npm registry as where they come from. */
 export interface LocalPacks {
@@ -23,7 +27,7 @@ export interface LocalPacks {
 
 /**
  * Make the command that adds GPU libraries, and runs the engine process itself:
- * the program starts itself again under this name, with flags alone.
+ * the program starts itself again under this name, with flags of its own.
  *
  * @param openPacks Opens the packs of a data folder.
  * @param runHost Is the engine process.
@@ -34,20 +38,9 @@ export function engineCommand(
   runHost: (args: readonly string[]) => Promise<number>,
 ): Command {
   return {
-    name: "engine",
-    summary: "List, add and remove GPU libraries for llama.cpp",
-    usage: USAGE.slice("engine ".length),
-    help: () =>
-      [
-        "What a GPU needs is not in the program: vulkan (27 MB) for most cards, cuda",
-        "(320 MB) for NVIDIA's. add fetches what was published with this release from the",
-        "npm registry of NPM_CONFIG_REGISTRY, else the one npm uses here, and where that",
-        "fails from a member that has it; --from asks that member alone. Whoever gives it,",
-        "it is held against the digest that this release knows.",
-        "The next model that is loaded uses it; `covey unload MODEL` has one loaded anew.",
-      ].join("\n"),
+    ...ENGINE_HEAD,
     run(args, context) {
-      return args[0]?.startsWith("--") && args[0] !== "--json"
+      return HOST_FLAG.test(args[0] ?? "")
         ? runHost(args)
         : runPacks(args, context, openPacks);
     },
@@ -92,18 +85,10 @@ async function runPacks(
 }
 
 function read(args: readonly string[]): Asked | string {
-  const words: string[] = [];
-  let json = false;
-  let from: string | null = null;
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at] ?? "";
-    if (arg === "--json") json = true;
-    else if (arg === "--from") {
-      from = args[++at] ?? "";
-      if (from === "") return "--from wants a member's name";
-    } else if (arg.startsWith("-")) return "There is no such flag here";
-    else words.push(arg);
-  }
+  const given = readFlags(args, { values: ["from"] });
+  if (given.kind === "wrong") return given.message;
+  const { json, words } = given;
+  const from = given.values.get("from") ?? null;
   const [verb, name, ...more] = words;
   if (verb !== "list" && verb !== "add" && verb !== "remove") {
     return "Say list, add or remove";

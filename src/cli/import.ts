@@ -4,9 +4,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../domain/mod.ts";
-import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
+import { readFlags } from "./flags.ts";
 
 const USAGE = "FOLDER | --found [--json]";
 
@@ -25,14 +25,14 @@ export const importCommand: Command = {
       "where it is; where the file system can link, the bytes are shared and not copied.",
     ].join("\n"),
   async run(args, context) {
-    const found = args.includes("--found");
-    const given = readArguments(
-      args.filter((arg) => arg !== "--found"),
-      found ? [] : ["folder"],
-    );
+    const given = readFlags(args, { switches: ["found"] });
     const usage = `import ${USAGE}`;
     if (given.kind === "wrong") return sayUsage(given.message, usage, context);
-    const [folder = ""] = given.words;
+    const [folder = "", ...more] = given.words;
+    const found = given.switches.has("found");
+    if (more.length > 0 || found === (folder !== "")) {
+      return sayUsage("Give one folder, or --found", usage, context);
+    }
     const reply = await context.postLines(
       "/covey/imports",
       found ? { found } : { folder: absolute(folder, context.workingFolder) },

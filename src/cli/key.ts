@@ -6,7 +6,6 @@ import {
 } from "../domain/mod.ts";
 import { FileError, type Files } from "../platform/mod.ts";
 import type { ClientKeys } from "../store/client_keys.ts";
-import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import {
   type ApiReply,
@@ -15,6 +14,7 @@ import {
   DONE,
   FAILED,
 } from "./command.ts";
+import { readFlags } from "./flags.ts";
 import { formatTable } from "./table.ts";
 
 const USAGE = "key add NAME [--admin] | list | revoke NAME [--json]";
@@ -43,16 +43,12 @@ export function keyCommand(openKeys: OpenKeys): Command {
     help: () =>
       "A key gives what COVEY_API_KEYS give: inference and looking. With --admin it\ngives everything. It is shown once and kept nowhere; revoking it counts at once.",
     async run(args, context) {
-      const admin = args.includes("--admin");
-      const [verb = "", ...rest] = args.filter((one) => one !== "--admin");
-      const given = readArguments(rest, verb === "list" ? [] : ["name"]);
+      const given = readFlags(args, { switches: ["admin"] });
       if (given.kind === "wrong") {
         return sayUsage(given.message, USAGE, context);
       }
-      const order = orderOf(verb, given.words[0] ?? "", admin);
-      if (order === null) {
-        return sayUsage("Say add, list or revoke", USAGE, context);
-      }
+      const order = orderOf(given.words, given.switches.has("admin"));
+      if (typeof order === "string") return sayUsage(order, USAGE, context);
       let reply = await askRunning(order, context);
       if (reply.kind === "unreachable") {
         reply = await doAlone(order, context, openKeys) ?? reply;
@@ -71,11 +67,23 @@ export function keyCommand(openKeys: OpenKeys): Command {
   };
 }
 
-function orderOf(verb: string, name: string, admin: boolean): Order | null {
-  if (verb === "add") return { kind: "add", name, admin };
-  if (admin) return null;
-  if (verb === "list") return { kind: "list" };
-  return verb === "revoke" ? { kind: "revoke", name } : null;
+/** What is asked for, or what is wrong with it. */
+function orderOf(
+  [verb, name, ...more]: readonly string[],
+  admin: boolean,
+): Order | string {
+  if (verb !== "add" && verb !== "list" && verb !== "revoke") {
+    return "Say add, list or revoke";
+  }
+  if (admin && verb !== "add") return "--admin goes with add alone";
+  if (verb === "list") {
+    return name === undefined ? { kind: "list" } : "list takes no name";
+  }
+  if (name === undefined) return "The name is missing";
+  if (more.length > 0) return "Give one name";
+  return verb === "add"
+    ? { kind: "add", name, admin }
+    : { kind: "revoke", name };
 }
 
 function askRunning(order: Order, context: CliContext): Promise<ApiReply> {

@@ -47,6 +47,8 @@ export {
   type Progress,
   ProgressTeller,
 } from "./progress.ts";
+export { type Given, readFlags } from "./flags.ts";
+export { parseRate } from "./rate.ts";
 export { formatTable } from "./table.ts";
 export { runCli } from "./run_cli.ts";
 

@@ -4,11 +4,18 @@ import type { Command } from "./command.ts";
 import { loadReplyParsers, type ModelsReply } from "./replies.ts";
 import { formatTable } from "./table.ts";
 
+const USAGE =
+  "[list | verify [MODEL] | convert MODEL --to q8_0 [--as NAME]] [--json]";
+const NO_MODEL =
+  "No model yet: `covey pull org/repo` fetches one, `covey import --found` takes over\nwhat other programs have, or put a GGUF file into the models folder";
+
 /** `covey models`. */
 export const modelsCommand: Command = {
   name: "models",
+  // Ollama's words for it.
+  aliases: ["list", "ls"],
   summary: "List the models that the pool serves",
-  usage: "[verify [MODEL] | convert MODEL --to q8_0 [--as NAME]] [--json]",
+  usage: USAGE,
   help: () =>
     [
       "`verify` reads models of this node again and compares them with their manifests;",
@@ -17,7 +24,9 @@ export const modelsCommand: Command = {
       "beside the original, which stays.",
     ].join("\n"),
   async run(args, context) {
-    const [word, ...rest] = args;
+    const at = args.findIndex((arg) => !arg.startsWith("-"));
+    const word = args[at];
+    const rest = args.filter((_, index) => index !== at);
     if (word === "verify") {
       const { verifyModels } = await import("./verify_models.ts");
       return verifyModels(rest, context);
@@ -27,16 +36,13 @@ export const modelsCommand: Command = {
       return convertModel(rest, context);
     }
     return askNode({
-      usage:
-        "models [verify [MODEL] | convert MODEL --to q8_0 [--as NAME]] [--json]",
-      args,
+      usage: `models ${USAGE}`,
+      args: word === "list" ? rest : args,
       path: () => ({ path: "/v1/models" }),
       async show(body) {
         const reply = (await loadReplyParsers()).models(body);
         if (reply === undefined) return null;
-        return reply.data.length === 0
-          ? "No model yet: put a GGUF file into the models folder"
-          : formatModels(reply);
+        return formatModels(reply);
       },
     }, context);
   },
@@ -50,11 +56,12 @@ function hasContext(capabilities: readonly string[]): boolean {
 }
 
 /**
- * Write models for a terminal.
+ * Write models for a terminal, or how to come by one.
  *
  * @param reply What the node answered, or a part of it.
  */
 export function formatModels({ data }: ModelsReply): string {
+  if (data.length === 0) return NO_MODEL;
   const rows = data.map((model) =>
     [
       model.id,

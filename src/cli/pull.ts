@@ -4,8 +4,7 @@ import type { Command } from "./command.ts";
 export const pullCommand: Command = {
   name: "pull",
   summary: "Fetch a model from a hub or a URL",
-  usage:
-    "SOURCE [--revision R] [--limit BYTES] [--json] | --list | --cancel ID",
+  usage: "SOURCE [--revision R] [--limit MB/S] [--json] | --list | --cancel ID",
   help: () =>
     [
       "SOURCE is org/repo, org/repo:Q4_K_M, org/repo@revision, the same behind hf.co/,",
@@ -14,7 +13,7 @@ export const pullCommand: Command = {
       "command ends, and after a restart of the node; HF_ENDPOINT names another hub,",
       "HF_TOKEN opens what is not public, both in the environment of the node.",
       "Members that have the model, or pull it, give it; also where its source can not be",
-      "reached. --limit is in bytes a second.",
+      "reached. --limit holds the pull back to so many megabytes a second.",
     ].join("\n"),
   async run(args, context) {
     const { runPullCommand } = await import("./run_pull.ts");

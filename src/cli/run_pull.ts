@@ -5,19 +5,14 @@ import {
 } from "../domain/mod.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type CliContext, DONE, FAILED } from "./command.ts";
+import { readFlags } from "./flags.ts";
 import { ProgressTeller } from "./progress.ts";
 import { progressOfPull } from "./pull_progress.ts";
 import { changePull, listPulls } from "./pulls.ts";
+import { parseRate } from "./rate.ts";
 
 const USAGE =
-  "pull SOURCE [--revision R] [--limit BYTES] [--json] | --list | --cancel ID";
-
-interface Asked {
-  readonly words: readonly string[];
-  readonly json: boolean;
-  readonly list: boolean;
-  readonly options: ReadonlyMap<string, string>;
-}
+  "pull SOURCE [--revision R] [--limit MB/S] [--json] | --list | --cancel ID";
 
 /**
  * Have the node pull a model, list its pulls, or cancel one.
@@ -29,10 +24,14 @@ export async function runPullCommand(
   args: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  const asked = read(args);
-  if (typeof asked === "string") return sayUsage(asked, USAGE, context);
-  const { json, list, options, words } = asked;
-  const cancelled = options.get("--cancel");
+  const given = readFlags(args, {
+    switches: ["list"],
+    values: ["revision", "limit", "cancel"],
+  });
+  if (given.kind === "wrong") return sayUsage(given.message, USAGE, context);
+  const { json, switches, values, words } = given;
+  const list = switches.has("list");
+  const cancelled = values.get("cancel");
   if (list || cancelled !== undefined) {
     if (words.length > 0) {
       return sayUsage("There is nothing to pull here", USAGE, context);
@@ -45,40 +44,21 @@ export async function runPullCommand(
   if (source === undefined || more.length > 0) {
     return sayUsage("Give one source", USAGE, context);
   }
-  const limit = options.get("--limit");
-  if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit)) {
-    return sayUsage("The limit is a number of bytes", USAGE, context);
+  const limit = values.get("limit");
+  const rate = limit === undefined ? undefined : parseRate(limit);
+  if (limit !== undefined && rate === undefined) {
+    return sayUsage("--limit takes a number above 0", USAGE, context);
   }
-  const revision = options.get("--revision");
+  const revision = values.get("revision");
   return await pull(
     {
       source,
       ...(revision === undefined ? {} : { revision }),
-      ...(limit === undefined ? {} : { max_bytes_per_second: Number(limit) }),
+      ...(rate === undefined ? {} : { max_bytes_per_second: rate }),
     },
     json,
     context,
   );
-}
-
-function read(args: readonly string[]): Asked | string {
-  const words: string[] = [];
-  const options = new Map<string, string>();
-  let json = false;
-  let list = false;
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at] ?? "";
-    if (arg === "--json") json = true;
-    else if (arg === "--list") list = true;
-    else if (/^--(?:revision|limit|cancel)$/.test(arg)) {
-      const value = args[++at];
-      if (value === undefined) return `${arg} wants a value`;
-      options.set(arg, value);
-    } else if (arg.startsWith("-")) {
-      return `There is no flag "${escapeUnprintable(arg.slice(0, 64))}" here`;
-    } else words.push(arg);
-  }
-  return { words, json, list, options };
 }
 
 async function pull(

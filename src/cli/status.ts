@@ -70,9 +70,7 @@ export const statusCommand: Command = {
           : formatMachine(self.machine, self.conditions)),
         formatMembers(memberReply),
         "",
-        modelReply.data.length === 0
-          ? "No model yet"
-          : formatModels(modelReply),
+        formatModels(modelReply),
         ...(moving.length === 0 ? [] : ["", formatMemory({ models: moving })]),
       ].join("\n"));
     }

@@ -1,7 +1,7 @@
 import { escapeUnprintable } from "../domain/mod.ts";
-import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
+import { readFlags } from "./flags.ts";
 import { loadMemoryParsers } from "./memory_replies.ts";
 
 const USAGE = "MODEL [--node NAME] [--json]";
@@ -16,22 +16,18 @@ export const unloadCommand: Command = {
     "A model that computes an answer leaves once that has ended; a pin ends with it.\nFails where the model stayed.",
   async run(args, context) {
     const usage = `unload ${USAGE}`;
-    const flag = args.indexOf("--node");
-    const node = flag < 0 ? null : args[flag + 1] ?? "";
-    if (node !== null && (node === "" || node.startsWith("-"))) {
-      return sayUsage("The name after --node is missing", usage, context);
-    }
-    const rest = flag < 0
-      ? args
-      : [...args.slice(0, flag), ...args.slice(flag + 2)];
-    const given = readArguments(rest, ["model"]);
+    const given = readFlags(args, { values: ["node"] });
     if (given.kind === "wrong") return sayUsage(given.message, usage, context);
-    const [model = ""] = given.words;
+    const [model, ...more] = given.words;
+    if (model === undefined || more.length > 0) {
+      return sayUsage("Give one model", usage, context);
+    }
+    const node = given.values.get("node");
     const path = `/covey/models/${encodeURIComponent(model)}/unload`;
     const reply = await context.postJson(
       "POST",
       path,
-      node === null ? {} : { node },
+      node === undefined ? {} : { node },
     );
     if (reply.kind !== "answered") return sayFailure(reply, context);
     const parsed = (await loadMemoryParsers()).unload(reply.body);

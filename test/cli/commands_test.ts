@@ -170,6 +170,10 @@ Deno.test("models prints models", async () => {
   assert.match((await run(["models"], spoken)).out, /speech +– +1/);
   const none = { "/v1/models": answered({ data: [] }) };
   assert.match((await run(["models"], none)).out, /put a GGUF file/);
+  for (const words of [["models", "list"], ["list"], ["ls", "--json"]]) {
+    assert.equal((await run(words, none)).code, 0, words.join(" "));
+  }
+  assert.equal((await run(["models", "list", "x"], none)).code, 2);
 });
 
 Deno.test("status tells of a node that is ready and of one that starts", async () => {

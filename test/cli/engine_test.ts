@@ -33,13 +33,24 @@ async function run(
     },
     remove: () => Promise.resolve(),
   };
+  const hosted: string[][] = [];
   const command = engineCommand(
     () => Promise.resolve(packs),
-    () => Promise.resolve(0),
+    (flags) => {
+      hosted.push([...flags]);
+      return Promise.resolve(0);
+    },
   );
   const code = await runCli([command], ["engine", ...args], context);
   const { err, out, sent } = context;
-  return { code, asked, sent, out: out.join("\n"), err: err.join("\n") };
+  return {
+    code,
+    asked,
+    hosted,
+    sent,
+    out: out.join("\n"),
+    err: err.join("\n"),
+  };
 }
 
 const UNREACHABLE = new Fault("hub_failed", "No registry answers");
@@ -123,9 +134,21 @@ Deno.test("engine refuses what makes no sense", async () => {
       ["list", "--from", "anna"],
       ["add", "vulkan", "--from"],
       ["add", "vulkan", "--fast"],
+      ["--fast"],
+      ["--json"],
     ]
   ) {
-    const { asked, code } = await run(args, null);
-    assert.deepEqual([code, asked], [2, []], args.join(" "));
+    const { asked, code, hosted } = await run(args, null);
+    assert.deepEqual([code, asked, hosted], [2, [], []], args.join(" "));
+  }
+});
+
+Deno.test("engine reads its flags in any place, and is the engine process with those of the node alone", async () => {
+  const { code, sent } = await run(["--from=anna", "add", "vulkan"], null, {
+    "POST /covey/packs/vulkan": FROM_ANNA,
+  });
+  assert.deepEqual([code, sent[0]?.body], [0, { from: "anna" }]);
+  for (const flags of [["--model", "m.gguf"], ["--server", "llama-server"]]) {
+    assert.deepEqual((await run(flags, null)).hosted, [flags]);
   }
 });

@@ -46,6 +46,7 @@ Deno.test("models verify names what is damaged and fails by it", async () => {
   });
   assert.equal(odd.code, 1);
   assert.equal((await run(["models", "verify", "a", "b"], replies)).code, 2);
+  assert.equal((await run(["models", "--json", "verify"], replies)).code, 1);
 });
 
 Deno.test("models convert says what was made, and wants a model and a form", async () => {
@@ -150,7 +151,7 @@ Deno.test("postLines hands over each line as it comes, and an error line is a re
 
 Deno.test("pull hands over source, revision and limit, and says whether the digest was published", async () => {
   const done = await run(
-    ["pull", "org/repo:Q4_K_M", "--revision", "v1", "--limit", "5000000"],
+    ["pull", "org/repo:Q4_K_M", "--revision=v1", "--limit", "4.5"],
     {
       "POST /covey/pulls": answered({
         status: "success",
@@ -168,7 +169,7 @@ Deno.test("pull hands over source, revision and limit, and says whether the dige
     body: {
       source: "org/repo:Q4_K_M",
       revision: "v1",
-      max_bytes_per_second: 5_000_000,
+      max_bytes_per_second: 4_500_000,
     },
   }]);
   const view = {
@@ -215,6 +216,8 @@ Deno.test("pull hands over source, revision and limit, and says whether the dige
       [],
       ["a", "b"],
       ["a", "--limit", "x"],
+      ["a", "--limit", "0"],
+      ["a", "--limit", "5MB"],
       ["a", "--limit"],
       ["a", "--list"],
       ["--force", "a"],

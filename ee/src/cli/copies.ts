@@ -2,6 +2,7 @@ import {
   type Command,
   DONE,
   FAILED,
+  readFlags,
   sayFailure,
   sayUsage,
   UNKNOWN_FORM,
@@ -9,7 +10,6 @@ import {
 import { isJsonObject } from "@covey/core/domain";
 import { askAction } from "./ask_action.ts";
 import { copiesTable } from "./copies_table.ts";
-import { readFlags } from "./flags.ts";
 
 const USAGE = "[pause|resume|cancel ID] [--json]";
 const CHANGE = /^(?:pause|resume|cancel)$/;

@@ -3,16 +3,17 @@ import {
   type Command,
   DONE,
   FAILED,
+  type Given,
+  parseRate,
+  readFlags,
   sayFailure,
   sayUsage,
   UNKNOWN_FORM,
 } from "@covey/core/cli";
 import { isJsonObject, type JsonObject } from "@covey/core/domain";
 import { copiesTable, failedLines } from "./copies_table.ts";
-import { type Given, readFlags } from "./flags.ts";
 import { watchCopies } from "./watch_copies.ts";
 
-const MEGABYTE = 1e6;
 const LIMIT = "limit";
 const DETACH = "detach";
 const COPY_USAGE = "MODEL NODE… [--limit MB/S] [--detach] [--json]";
@@ -102,8 +103,6 @@ function limitOf(
 ): JsonObject | null {
   const text = values.get(LIMIT);
   if (text === undefined) return {};
-  const bytesPerSecond = Number(text) * MEGABYTE;
-  return bytesPerSecond >= 1 && Number.isFinite(bytesPerSecond)
-    ? { bytesPerSecond }
-    : null;
+  const bytesPerSecond = parseRate(text);
+  return bytesPerSecond === undefined ? null : { bytesPerSecond };
 }

@@ -1,6 +1,5 @@
-import { type Command, sayUsage } from "@covey/core/cli";
+import { type Command, readFlags, sayUsage } from "@covey/core/cli";
 import { askAction, untoldLine } from "./ask_action.ts";
-import { readFlags } from "./flags.ts";
 
 const USAGE = "[open|closed] [--json]";
 

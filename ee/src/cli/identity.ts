@@ -8,7 +8,7 @@ import {
 } from "@covey/core/cli";
 import { LOCK_FILE } from "@covey/core/domain";
 
-const USAGE = "identity reset --yes";
+const USAGE = "identity reset --yes [--json]";
 
 /** `covey identity`: make this host a new node after its disk was copied. */
 export const identityCommand: Command = {
@@ -49,7 +49,7 @@ async function reset(context: CliContext, json: boolean): Promise<number> {
   using lock = await files.lock(`${path}/${LOCK_FILE}`);
   if (lock === null) {
     context.stderr(
-      `A node runs on "${path}"; stop it first (\`covey service uninstall\`, or end \`covey serve\`)`,
+      `A node runs on "${path}"; stop it first (Ctrl-C where \`covey serve\` runs, or stop its service)`,
     );
     return FAILED;
   }

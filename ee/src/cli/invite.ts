@@ -1,7 +1,6 @@
-import { type Command, sayUsage } from "@covey/core/cli";
+import { type Command, readFlags, sayUsage } from "@covey/core/cli";
 import { escapeUnprintable, type JsonObject } from "@covey/core/domain";
 import { askAction } from "./ask_action.ts";
-import { readFlags } from "./flags.ts";
 import { formatLife, parseLife } from "./life.ts";
 
 const USAGE = "[--code] [--ttl 10m] [--json]";

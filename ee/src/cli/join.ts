@@ -1,11 +1,15 @@
-import { type CliContext, type Command, sayUsage } from "@covey/core/cli";
+import {
+  type CliContext,
+  type Command,
+  readFlags,
+  sayUsage,
+} from "@covey/core/cli";
 import {
   escapeUnprintable,
   isJsonObject,
   type JsonObject,
 } from "@covey/core/domain";
 import { askAction } from "./ask_action.ts";
-import { readFlags } from "./flags.ts";
 
 const USAGE = "[TOKEN | --code CODE --at HOST[:PORT]] [--json]";
 

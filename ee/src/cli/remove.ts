@@ -1,7 +1,6 @@
-import { type Command, sayUsage } from "@covey/core/cli";
+import { type Command, readFlags, sayUsage } from "@covey/core/cli";
 import { escapeUnprintable } from "@covey/core/domain";
 import { askAction, untoldLine } from "./ask_action.ts";
-import { readFlags } from "./flags.ts";
 
 const USAGE = "NAME|UUID [--expel] [--json]";
 

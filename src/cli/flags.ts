@@ -13,8 +13,8 @@ export type Given =
 
 /**
  * Read words and flags, in both spellings of a value (`--ttl 5m`, `--ttl=5m`).
- * A lone hyphen is a word. Nothing that was given is quoted back: it may be a
- * token.
+ * A lone hyphen is a word. Of what was given nothing but the name of a flag is
+ * quoted back: it may be a token.
  *
  * @param args Arguments after the command's name.
  * @param known Flags of the command; `json` is always one.
@@ -50,7 +50,12 @@ export function readFlags(
         return { kind: "wrong", message: `--${name} needs a value` };
       }
       values.set(name, value);
-    } else return { kind: "wrong", message: "There is no such flag here" };
+    } else {
+      const shown = /^[a-z-]{1,32}$/.test(name)
+        ? `flag "--${name}"`
+        : "such flag";
+      return { kind: "wrong", message: `There is no ${shown} here` };
+    }
   }
   return {
     kind: "given",
