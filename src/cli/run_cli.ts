@@ -37,6 +37,14 @@ const PLANNED: readonly string[] = [
   "upgrade",
 ];
 
+/** What does the same until then. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  logs:
+    "a node writes its log to standard error, which its service keeps (`journalctl`)",
+  run:
+    "any client of OpenAI, Anthropic or Ollama talks to the node, such as `OLLAMA_HOST=http://127.0.0.1:11411 ollama run MODEL`",
+};
+
 /**
  * Run one command line.
  *
@@ -124,7 +132,12 @@ function refuseName(
 ): number {
   const name = escapeUnprintable(word.slice(0, 64));
   if (PLANNED.includes(word)) {
-    context.stderr(`covey ${name} is not part of this build yet`);
+    const instead = INSTEAD[word];
+    context.stderr(
+      `covey ${name} is not part of this build yet${
+        instead === undefined ? "" : `; ${instead}`
+      }`,
+    );
     return FAILED;
   }
   const near = nearestName(word, [

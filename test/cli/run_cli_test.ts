@@ -61,6 +61,8 @@ Deno.test("runCli says by name what is not built yet", async () => {
     assert.equal(code, 1);
     assert.equal(err, `covey ${name} is not part of this build yet`);
   }
+  const { err } = await run("run", "qwen3:8b");
+  assert.match(err, /^covey run is not part of .*; any client .* ollama run/);
 });
 
 Deno.test("runCli suggests the nearest command for an unknown one", async () => {
