@@ -8,6 +8,7 @@ import {
 import { createClusterOn } from "../src/cluster.ts";
 import {
   FakeLan,
+  healthy,
   namesOf,
   noMetrics,
   SECRET,
@@ -24,10 +25,7 @@ Deno.test("two clusters of one secret become one, do each other's work and part 
   await using first = await one.cluster;
   {
     await using second = await two.cluster;
-    await Promise.all([
-      one.log.until("A member is healthy"),
-      two.log.until("A member is healthy"),
-    ]);
+    await healthy(one, two);
     for (const cluster of [first, second]) {
       assert.deepEqual(namesOf(cluster.members()), ["node-1", "node-2"]);
       assert.ok(cluster.members().every(({ health }) => health === "healthy"));
@@ -70,7 +68,7 @@ Deno.test("a third node without a licence is refused with the reason on both sid
   await using first = await one.cluster;
   const two = new TestNode(2, lan);
   await using _second = await two.cluster;
-  await one.log.until("A member is healthy");
+  await healthy(one);
   const three = new TestNode(3, lan);
   await using third = await three.cluster;
   await Promise.race([
@@ -94,19 +92,13 @@ Deno.test("a member comes back after a restart without admission, at another por
   await using first = await one.cluster;
   {
     await using _second = await before.cluster;
-    await Promise.all([
-      one.log.until("A member is healthy"),
-      before.log.until("A member is healthy"),
-    ]);
+    await healthy(one, before);
   }
   await one.log.until("A member's health changed");
   one.log.lines.length = 0;
   const after = new TestNode(2, lan, { files: before.files });
   await using second = await after.cluster;
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    after.log.until("A member is healthy"),
-  ]);
+  await healthy(one, after);
   assert.ok(!after.log.lines.some(({ message }) => /member now/.test(message)));
   assert.deepEqual(namesOf(second.members()), namesOf(first.members()));
 });
@@ -120,10 +112,7 @@ Deno.test("a node with a rotated secret keeps its members, and both secrets admi
   });
   await using first = await one.cluster;
   await using _second = await two.cluster;
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(one, two);
   assert.deepEqual(namesOf(first.members()), ["node-1", "node-2"]);
 });
 

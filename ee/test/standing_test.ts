@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { FakeLan, namesOf, settled, TestNode } from "./cluster_fixture.ts";
-import { makeIssuer } from "./licence/issuer.ts";
+import {
+  FakeLan,
+  healthy,
+  licensedFor,
+  namesOf,
+  settled,
+  TestNode,
+} from "./cluster_fixture.ts";
 import { nodeIdOf } from "./link/link_fixture.ts";
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
@@ -12,10 +18,7 @@ Deno.test("nodes whose clocks are decades apart form a cluster and stay healthy 
     const two = new TestNode(2, lan, { clockOffMs: offMs });
     await using first = await one.cluster;
     await using second = await two.cluster;
-    await Promise.all([
-      one.log.until("A member is healthy"),
-      two.log.until("A member is healthy"),
-    ]);
+    await healthy(one, two);
     for (const cluster of [first, second]) {
       assert.ok(cluster.members().every(({ health }) => health === "healthy"));
       assert.equal(cluster.engines().length, 1);
@@ -29,13 +32,10 @@ Deno.test("a controller takes no seat and is given no work, and gives it", async
   await using first = await hub.cluster;
   const two = new TestNode(2, lan);
   await using second = await two.cluster;
-  await Promise.all([
-    hub.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(hub, two);
   const three = new TestNode(3, lan);
   await using _third = await three.cluster;
-  await three.log.until("A member is healthy");
+  await healthy(three);
   const seats = new Map(
     second.members().map(({ id, role, seat }) => [id, [role, seat]]),
   );
@@ -46,26 +46,16 @@ Deno.test("a controller takes no seat and is given no work, and gives it", async
 });
 
 Deno.test("a member's licence seats a third node, and the refused one shows why until then", async () => {
-  const issuer = await makeIssuer();
-  const licence = await issuer.issue({
-    id: "L-3",
-    holder: "Lab",
-    maxClusterNodes: 3,
-    notAfter: null,
-  });
   const lan = new FakeLan();
-  const licensed = { licence, licenceKeys: [issuer.publicKey] };
+  const licensed = await licensedFor(3);
   const one = new TestNode(1, lan, licensed);
   await using first = await one.cluster;
   const two = new TestNode(2, lan, licensed);
   await using second = await two.cluster;
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(one, two);
   const three = new TestNode(3, lan);
   await using third = await three.cluster;
-  await three.log.until("A member is healthy");
+  await healthy(three);
   // Who has not heard of the third would give its seat to the fourth.
   for (const [cluster, node] of [[first, one], [second, two]] as const) {
     await settled(
@@ -95,10 +85,7 @@ Deno.test("two members of one name both stay", async () => {
   const two = new TestNode(2, lan, { name: "pi" });
   await using first = await one.cluster;
   await using second = await two.cluster;
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(one, two);
   for (const cluster of [first, second]) {
     assert.deepEqual(namesOf(cluster.members()), ["pi", "pi"]);
   }
@@ -111,7 +98,7 @@ Deno.test("a known id under another key is refused and shown as a changed identi
   {
     const two = new TestNode(2, lan);
     await using _second = await two.cluster;
-    await one.log.until("A member is healthy");
+    await healthy(one);
   }
   // The same id, and nothing else of it.
   const other = new TestNode(2, lan);

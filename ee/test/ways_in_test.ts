@@ -8,12 +8,13 @@ import {
 } from "@covey/core/domain";
 import {
   FakeLan,
+  healthy,
+  licensedFor,
   namesOf,
   SECRET,
   settled,
   TestNode,
 } from "./cluster_fixture.ts";
-import { makeIssuer } from "./licence/issuer.ts";
 
 const OLD = "the older secret 123";
 
@@ -66,10 +67,7 @@ Deno.test("a node without a secret founds a cluster by inviting, and both resume
     assert.ok(!first.dormant());
     const joined = await act(second, "join", { token: ` ${token}\n` });
     assert.equal(joined.by, "node-1");
-    await Promise.all([
-      one.log.until("A member is healthy"),
-      two.log.until("A member is healthy"),
-    ]);
+    await healthy(one, two);
     id = first.id();
     assert.equal(second.id(), id);
   }
@@ -77,10 +75,7 @@ Deno.test("a node without a secret founds a cluster by inviting, and both resume
   const other = new TestNode(2, lan, { secret: null, files: two.files });
   await using first = await again.cluster;
   await using second = await other.cluster;
-  await Promise.all([
-    again.log.until("A member is healthy"),
-    other.log.until("A member is healthy"),
-  ]);
+  await healthy(again, other);
   assert.equal(first.id(), id);
   assert.deepEqual(namesOf(second.members()), ["node-1", "node-2"]);
 });
@@ -160,7 +155,7 @@ Deno.test("a code lets one node in, and the sixth wrong run voids it", async () 
   );
   const fresh = await act(first, "invite", { code: true });
   await act(second, "join", { code: String(fresh.code), at });
-  await one.log.until("A member is healthy");
+  await healthy(one);
   assert.deepEqual(namesOf(first.members()), ["node-1", "node-2"]);
 });
 
@@ -170,10 +165,7 @@ Deno.test("a removed member is kept out by its row, whatever secret it knows, an
   const two = new TestNode(2, lan);
   await using first = await one.cluster;
   await using second = await two.cluster;
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(one, two);
   const answer = await act(first, "remove", { member: "node-2" });
   assert.match(String(answer.message), /can return as a new member/);
   assert.deepEqual(namesOf(first.members()), ["node-1"]);
@@ -201,7 +193,7 @@ Deno.test("expelling closes the door: the secret lets nobody in, a token does, a
   await using first = await one.cluster;
   {
     await using _second = await two.cluster;
-    await one.log.until("A member is healthy");
+    await healthy(one);
     await act(first, "remove", { member: "node-2", expel: true });
   }
   assert.deepEqual(await act(first, "door"), {
@@ -221,7 +213,7 @@ Deno.test("expelling closes the door: the secret lets nobody in, a token does, a
     door: "closed",
     changed: false,
   });
-  await back.log.until("A member is healthy");
+  await healthy(back);
   const opened = await act(third, "door", { state: "open" });
   assert.deepEqual(opened.told, ["node-1"]);
   await one.log.until("The door is open");
@@ -238,10 +230,7 @@ for (const order of ["the older one first", "the newer one first"] as const) {
     await using first = await older.cluster;
     const other = two ?? newer();
     await using second = early === null ? await other.cluster : null;
-    await Promise.all([
-      older.log.until("A member is healthy"),
-      other.log.until("A member is healthy"),
-    ]);
+    await healthy(older, other);
     const names = ["node-1", "node-2"];
     assert.deepEqual(namesOf(first.members()), names);
     assert.deepEqual(namesOf((early ?? second)?.members() ?? []), names);
@@ -285,7 +274,7 @@ Deno.test("a changed secret leaves the old cluster at once and says so", async (
   await using first = await one.cluster;
   {
     await using _second = await before.cluster;
-    await one.log.until("A member is healthy");
+    await healthy(one);
   }
   const after = new TestNode(2, lan, { files: before.files });
   await using second = await after.cluster;
@@ -302,10 +291,7 @@ Deno.test("leaving tells the others and keeps nothing; with a secret it is refus
   await using first = await one.cluster;
   await using second = await two.cluster;
   await act(second, "join", { token: await tokenOf(first) });
-  await Promise.all([
-    one.log.until("A member is healthy"),
-    two.log.until("A member is healthy"),
-  ]);
+  await healthy(one, two);
   const left = await act(second, "leave");
   assert.deepEqual(left.told, ["node-1"]);
   assert.ok(second.dormant());
@@ -356,7 +342,7 @@ Deno.test("secret, token and code are in no log line, event, answer or error", a
     await refusal(second, "join", { code, at: `${code}::${code}` }),
     JSON.stringify(await act(second, "join", { token })),
   ];
-  await one.log.until("A member is healthy");
+  await healthy(one);
   for (const cluster of [first, second]) {
     said.push(JSON.stringify(await eventsOf(cluster)));
     said.push(JSON.stringify(cluster.members()));
@@ -369,15 +355,8 @@ Deno.test("secret, token and code are in no log line, event, answer or error", a
 });
 
 Deno.test("a removal reaches every member at once", async () => {
-  const issuer = await makeIssuer();
-  const licence = await issuer.issue({
-    id: "L-3",
-    holder: "Lab",
-    maxClusterNodes: 3,
-    notAfter: null,
-  });
   const lan = new FakeLan();
-  const licensed = { licence, licenceKeys: [issuer.publicKey] };
+  const licensed = await licensedFor(3);
   const nodes = [1, 2, 3].map((n) => new TestNode(n, lan, licensed));
   const [one, two, three] = nodes;
   if (one === undefined || two === undefined || three === undefined) {
@@ -385,9 +364,9 @@ Deno.test("a removal reaches every member at once", async () => {
   }
   await using first = await one.cluster;
   await using second = await two.cluster;
-  await Promise.all([one, two].map(({ log }) => log.until("is healthy")));
+  await healthy(one, two);
   await using third = await three.cluster;
-  await three.log.until("is healthy");
+  await healthy(three);
   await settled(() => second.members().length === 3, two);
   await settled(() => third.members().length === 3, three);
   await settled(
