@@ -5,6 +5,7 @@ import {
   type JsonValue,
 } from "../../domain/mod.ts";
 import { wrongField } from "./request_fault.ts";
+import { isImagePart } from "./token_estimate.ts";
 
 /** A message under way: what follows may still belong to it. */
 interface Turn {
@@ -30,13 +31,19 @@ export function messagesOf(
   const system = typeof instructions === "string" ? [instructions] : [];
   const messages: JsonObject[] = [];
   let turn: Turn | null = null;
+  let shown: JsonValue[] = [];
   const endTurn = () => {
     if (turn !== null) messages.push(...assistantMessage(turn));
     turn = null;
   };
+  const endResults = () => {
+    if (shown.length > 0) messages.push({ role: "user", content: shown });
+    shown = [];
+  };
   for (const [index, item] of itemsOf(input).entries()) {
     const at = typeof input === "string" ? "input" : `input[${index}]`;
     const type = item.type ?? "message";
+    if (!isResult(type)) endResults();
     if (type === "message" && item.role !== "assistant") {
       endTurn();
       const said = plainMessage(item, at);
@@ -46,13 +53,17 @@ export function messagesOf(
       } else messages.push(said);
     } else if (isResult(type)) {
       endTurn();
-      messages.push(resultMessage(item, at));
+      const content = contentOf(item.output, `${at}.output`);
+      messages.push(resultMessage(item, content, at));
+      // A tool's message holds text alone; what it shows beside it, the user shows.
+      if (Array.isArray(content)) shown.push(...content.filter(isImagePart));
     } else {
       turn ??= { texts: [], reasoning: [], calls: [] };
       addToTurn(turn, item, at);
     }
   }
   endTurn();
+  endResults();
   return system.length === 0
     ? messages
     : [{ role: "system", content: system.join("\n\n") }, ...messages];
@@ -89,15 +100,15 @@ function plainMessage(item: JsonObject, at: string): JsonObject {
     : { role: "system", content: textIn(content) };
 }
 
-function resultMessage(item: JsonObject, at: string): JsonObject {
+function resultMessage(
+  item: JsonObject,
+  content: JsonValue,
+  at: string,
+): JsonObject {
   if (typeof item.call_id !== "string") {
     throw wrongField(`${at}.call_id`, "must be a string");
   }
-  return {
-    role: "tool",
-    tool_call_id: item.call_id,
-    content: textIn(contentOf(item.output, `${at}.output`)),
-  };
+  return { role: "tool", tool_call_id: item.call_id, content: textIn(content) };
 }
 
 function addToTurn(turn: Turn, item: JsonObject, at: string): void {

@@ -243,6 +243,38 @@ Deno.test("items, tools and format become the internal dialect", async () => {
   });
 });
 
+Deno.test("what a tool shows, the user shows once all tools have answered", async () => {
+  const { api, router } = apiUnderTest();
+  router.answer = () => ({ body: '{"choices":[]}' });
+  const picture = (data: string) => `data:image/png;base64,${data}`;
+  const result = (id: string, data: string) => ({
+    type: "function_call_output",
+    call_id: id,
+    output: [
+      { type: "input_text", text: id },
+      { type: "input_image", image_url: picture(data) },
+    ],
+  });
+  const part = (data: string) => ({
+    type: "image_url",
+    image_url: { url: picture(data) },
+  });
+  const results = [
+    { role: "tool", tool_call_id: "a", content: "a" },
+    { role: "tool", tool_call_id: "b", content: "b" },
+    { role: "user", content: [part("AA"), part("BB")] },
+  ];
+  for (const more of [[], [{ role: "user", content: "so?" }]]) {
+    const input = [result("a", "AA"), result("b", "BB"), ...more];
+    await api.handle(post(PATH, { model: "m", input }), LOOPBACK);
+    assert.deepEqual(router.requests.at(-1)?.body.messages, [
+      ...results,
+      ...more,
+    ]);
+    assert.deepEqual(router.requests.at(-1)?.needs, ["vision"]);
+  }
+});
+
 Deno.test("what needs a store is a named 501, what is wrong a 400 with its place", async () => {
   const { api, router } = apiUnderTest();
   const table: [object, number, RegExp][] = [
