@@ -71,7 +71,7 @@ export function createApi(options: ApiOptions): Api {
     let matched: Matched | null = null;
     let response: Response;
     try {
-      matched = match(request.method, path);
+      matched = match(request, path);
       response = await answer(request, info, matched);
     } catch (thrown) {
       response = failed(
@@ -96,13 +96,13 @@ export function createApi(options: ApiOptions): Api {
     return response;
   }
 
-  function match(method: string, path: string): Matched {
+  function match(request: Request, path: string): Matched {
     const { path: bare, source } = cutSourcePrefix(path);
     return {
       path,
-      dialect: dialectOf(bare),
+      dialect: spokenDialect(request, bare),
       prefix: source,
-      match: table.match(method, bare),
+      match: table.match(request.method, bare),
     };
   }
 
@@ -262,6 +262,13 @@ const UNMATCHED = "unmatched";
 
 function patternOf({ match }: Matched): string {
   return match.kind === "unknown" ? UNMATCHED : match.pattern;
+}
+
+/** Two dialects have the routes of models; Anthropic's clients say which they speak. */
+function spokenDialect({ headers }: Request, path: string): Dialect {
+  return path.startsWith("/v1/models") && headers.has("anthropic-version")
+    ? "anthropic"
+    : dialectOf(path);
 }
 
 function isPreflight({ method }: Request, fields: HeadFields): boolean {

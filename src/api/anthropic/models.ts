@@ -15,6 +15,9 @@ export function modelRow(
     id: listing.model,
     display_name: listing.model,
     created_at: new Date(createdSeconds * 1000).toISOString(),
+    // One window holds both.
+    max_input_tokens: listing.contextLength,
+    max_tokens: listing.contextLength,
   };
 }
 
