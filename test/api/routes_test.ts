@@ -55,6 +55,11 @@ Deno.test("MOD-04 every listed model can be retrieved, raw and percent-encoded",
       }
     }
   }
+  const tagged = await api.handle(
+    get(`/v1/models/${encodeURIComponent("a b:latest")}`),
+    LOOPBACK,
+  );
+  assert.equal((await tagged.json()).id, "a b");
   const unknown = await errorOf(
     await api.handle(get("/v1/models/no/such"), LOOPBACK),
   );

@@ -126,7 +126,7 @@ export function showModel(
   if (typeof name !== "string" || name === "") {
     throw wrongField("model", "must name a model");
   }
-  const listing = findTagged(listings, name);
+  const listing = findModel(listings, name);
   return {
     modelfile: "",
     parameters: "",
@@ -145,19 +145,6 @@ export function showModel(
 
 /** Engines do not tell the architecture; clients look for `<architecture>.context_length`. */
 const ARCHITECTURE = "covey";
-
-/** A bare name and `name:latest` mean the same (MOD-01). */
-function findTagged(
-  listings: readonly ModelListing[],
-  name: string,
-): ModelListing {
-  const bare = name.endsWith(":latest") ? name.slice(0, -":latest".length) : "";
-  const spellings = bare === "" ? [name, `${name}:latest`] : [name, bare];
-  for (const one of listings) {
-    if (spellings.includes(one.model)) return one;
-  }
-  return findModel(listings, name);
-}
 
 function capabilitiesOf(
   { capabilities, features = [] }: ModelListing,

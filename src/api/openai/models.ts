@@ -72,7 +72,8 @@ export function modelObject(
 }
 
 /**
- * Find a model by its id (MOD-04: ids may hold slashes).
+ * Find a model by its id (MOD-04: ids may hold slashes). A bare name and
+ * `name:latest` mean the same (MOD-01).
  *
  * @param listings The models in reach.
  * @param id The id, decoded.
@@ -83,7 +84,11 @@ export function findModel(
   listings: readonly ModelListing[],
   id: string,
 ): ModelListing {
-  const found = listings.find((one) => one.model === id);
+  const other = id.endsWith(LATEST)
+    ? id.slice(0, -LATEST.length)
+    : `${id}${LATEST}`;
+  const found = listings.find((one) => one.model === id) ??
+    listings.find((one) => one.model === other);
   if (found !== undefined) return found;
   throw new Fault(
     "model_not_found",
@@ -93,3 +98,5 @@ export function findModel(
     { param: "model" },
   );
 }
+
+const LATEST = ":latest";
