@@ -19,12 +19,17 @@ export function preflightResponse(
   origin: string,
 ): Response {
   const asked = fields.get("access-control-request-headers");
+  // Some browsers ask apart whether a public page may reach into this network.
+  const isPrivate = fields.get("access-control-request-private-network");
   const response = new Response(null, {
     status: 204,
     headers: {
       "access-control-allow-methods": "GET, POST, DELETE",
       "access-control-max-age": PREFLIGHT_SECONDS,
       ...(asked === undefined ? {} : { "access-control-allow-headers": asked }),
+      ...(isPrivate === "true"
+        ? { "access-control-allow-private-network": "true" }
+        : {}),
     },
   });
   allowOrigin(response, origin);

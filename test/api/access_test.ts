@@ -120,6 +120,25 @@ Deno.test("handle lets other pages in only where their origin is allowed", async
     preflight.headers.get("access-control-allow-headers"),
     "authorization",
   );
+  const leave = "access-control-allow-private-network";
+  assert.equal(preflight.headers.get(leave), null);
+  const inward = async (origin: string) => {
+    const response = await api.handle(
+      get("/v1/models", {
+        method: "OPTIONS",
+        headers: {
+          origin,
+          "access-control-request-method": "GET",
+          "access-control-request-private-network": "true",
+        },
+      }),
+      LAN,
+    );
+    await response.body?.cancel();
+    return response.headers.get(leave);
+  };
+  assert.equal(await inward(page), "true");
+  assert.equal(await inward("https://evil.example"), null);
 });
 
 Deno.test("handle takes a caller for local only when nothing speaks against it", async () => {
