@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Log, NodeId, Router } from "@covey/core/domain";
+import { Fault, type Log, type NodeId, type Router } from "@covey/core/domain";
 import type { Clock } from "@covey/core/platform";
 import { type KeyHash, keyHashOfCertificate } from "../identity/key_hash.ts";
 import { answerAttempt } from "./attempt_route.ts";
@@ -137,7 +137,7 @@ export class LinkServer implements AsyncDisposable {
   /**
    * Listen.
    *
-   * @throws {Error} When the port can not be had; the message names it.
+   * @throws {Fault} `conflict` when the port can not be had; the message names it.
    */
   static async open(options: LinkServerOptions): Promise<LinkServer> {
     const { credentials, host, port } = options;
@@ -474,10 +474,12 @@ function refuseBody(
   else refuse(response, 408, "The body came too late");
 }
 
-function listenError(error: Error, host: string, port: number): Error {
+/** Whoever asked for the cluster by the API reads it too. */
+function listenError(error: Error, host: string, port: number): Fault {
   const where = formatAddress({ host, port });
   const inUse = "code" in error && error.code === "EADDRINUSE";
-  return new Error(
+  return new Fault(
+    "conflict",
     inUse
       ? `Cannot open the member link on ${where}: the port is in use; stop its holder or set COVEY_LINK_PORT to another one`
       : `Cannot open the member link on ${where}; check COVEY_LINK_HOST and COVEY_LINK_PORT`,

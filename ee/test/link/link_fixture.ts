@@ -45,18 +45,19 @@ export interface LinkFixture extends AsyncDisposable {
   ): MemberChannel;
 }
 
-/** Open a server of `identity` that hands attempts to `serve`. */
+/** Open a server of `identity` that hands attempts to `serve`, on any free port unless said. */
 export async function openLink(
   identity: NodeIdentity,
   serve: Router["serve"] = () => Promise.reject(new Error("Not expected")),
   serverClock: Clock = createSystemClock(),
+  port = 0,
 ): Promise<LinkFixture> {
   const members = new Map<KeyHash, NodeId>();
   const admissions: Uint8Array[] = [];
   const channels: MemberChannel[] = [];
   const server = await LinkServer.open({
     host: "127.0.0.1",
-    port: 0,
+    port,
     credentials: identity,
     clock: serverClock,
     log: new QuietLog(),

@@ -4,6 +4,7 @@ import { connect as connectTcp } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
+import { Fault } from "@covey/core/domain";
 import { createSystemClock, ManualClock } from "@covey/core/platform";
 import { LinkError } from "../../src/link/link_error.ts";
 import { ADMISSION_PATH, STATUS_PATH } from "../../src/link/link_server.ts";
@@ -109,6 +110,18 @@ async function sClient(
 function pem(who: { certificatePem: string; privateKeyPem: string }) {
   return { cert: who.certificatePem, key: who.privateKeyPem };
 }
+
+Deno.test("LinkServer says which port it can not have in words for whoever asked", async () => {
+  using holder = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = holder.addr as Deno.NetAddr;
+  await assert.rejects(
+    openLink(own, undefined, undefined, port),
+    (fault) =>
+      fault instanceof Fault && fault.code === "conflict" &&
+      fault.message.includes(`127.0.0.1:${port}`) &&
+      fault.message.includes("COVEY_LINK_PORT"),
+  );
+});
 
 Deno.test("LinkServer answers a member's status and not a stranger's", async () => {
   await using link = await openLink(own);

@@ -76,6 +76,7 @@ Deno.test({
           HF_ENDPOINT: "http://127.0.0.1:9",
           // What founds or joins a cluster stays on this machine.
           COVEY_LINK_HOST: "127.0.0.1",
+          COVEY_LINK_PORT: "0",
           COVEY_MDNS_INTERFACES: "127.0.0.1",
         },
         config: {
