@@ -107,7 +107,7 @@ export function chatRequestOf(body: JsonObject): OllamaRequest {
  */
 export function generateRequestOf(body: JsonObject): OllamaRequest {
   const fields = checkFields(GENERATE, body);
-  for (const key of ["suffix", "template", "context"] as const) {
+  for (const key of ["template", "context"] as const) {
     const given = body[key];
     if (given === undefined || given === null || given === "") continue;
     if (Array.isArray(given) && given.length === 0) continue;
@@ -118,14 +118,20 @@ export function generateRequestOf(body: JsonObject): OllamaRequest {
     );
   }
   const prompt = fields.prompt ?? "";
-  if (prompt === "" && (fields.images?.length ?? 0) === 0) {
+  const suffix = fields.suffix ?? "";
+  if (prompt === "" && suffix === "" && (fields.images?.length ?? 0) === 0) {
     return onlyRequest(body);
   }
-  if (fields.raw === true) {
+  if (fields.raw === true || suffix !== "") {
     return {
       kind: "completion",
       upkeep: upkeepOf(body),
-      body: { ...commonOf(body), prompt },
+      body: {
+        ...commonOf(body),
+        prompt,
+        // What is to come between the two: engines that fill nothing in say so.
+        ...(suffix === "" ? {} : { suffix }),
+      },
     };
   }
   const user: JsonObject = {

@@ -100,7 +100,15 @@ export function ollamaCall(
     case "/v1/completions":
       return typeof body["prompt"] !== "string" ? null : {
         path: "/api/generate",
-        body: { ...common, stream, prompt: body["prompt"], raw: true },
+        body: {
+          ...common,
+          stream,
+          prompt: body["prompt"],
+          // Only a model's own template knows where it wants what follows.
+          ...(isSaid(body["suffix"]) && body["suffix"] !== ""
+            ? { suffix: body["suffix"] }
+            : { raw: true }),
+        },
       };
     case "/v1/embeddings":
       return body["encoding_format"] === "base64" ? null : {

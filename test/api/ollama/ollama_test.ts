@@ -311,7 +311,16 @@ Deno.test("generate takes a system prompt, goes raw, and loads where it is given
     keepAliveMs: 0,
     only: "unload",
   });
-  assert.match((await ask({ prompt: "p", suffix: "s" })).error, /"suffix"/);
+  for (const prompt of ["p", ""]) {
+    assert.equal((await ask({ prompt, suffix: "s" })).response, "raw");
+    const filling = router.requests.pop();
+    assert.equal(filling?.capability, "completion");
+    assert.deepEqual(
+      [filling?.body.prompt, filling?.body.suffix],
+      [prompt, "s"],
+    );
+  }
+  assert.match((await ask({ prompt: "p", template: "t" })).error, /"template"/);
   assert.match((await ask({ prompt: 5 })).error, /"prompt"/);
   assert.equal(router.requests.length, 3);
 });

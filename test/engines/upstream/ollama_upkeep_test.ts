@@ -78,6 +78,18 @@ Deno.test("ollamaCall says in Ollama's own words what its OpenAI routes do not k
   });
 });
 
+Deno.test("ollamaCall gives a completion as it is, or to the model's template with what follows it", () => {
+  const bodyOf = (more: JsonObject) =>
+    ollamaCall("/v1/completions", { model: "m", prompt: "a", ...more }, {
+      keepAliveMs: null,
+    })?.body;
+  const common = { model: "m", keep_alive: -1, stream: false, prompt: "a" };
+  for (const none of [{}, { suffix: "" }, { suffix: null }]) {
+    assert.deepEqual(bodyOf(none), { ...common, raw: true });
+  }
+  assert.deepEqual(bodyOf({ suffix: "b" }), { ...common, suffix: "b" });
+});
+
 Deno.test("ollamaCall leaves to the OpenAI routes what its own dialect can not say", () => {
   const messages = [{ role: "user", content: "x" }];
   const left: readonly JsonObject[] = [
