@@ -123,10 +123,10 @@ export function pinSource(
   const [found, ...others] = findMembers(members, source.node);
   if (found === undefined) return source;
   if (others.length === 0) return { kind: "node", node: found.id };
-  const ids = [found, ...others].map(({ id }) => `"node:${id}"`);
+  const ids = [found, ...others].map(({ id }) => id);
   throw new Fault(
     "invalid_request",
-    `Several members are called "${source.node}"; write one of ${
+    `Several members are called "${source.node}"; instead of the name, write the id of one: ${
       ids.join(", ")
     }`,
     { param: "source" },

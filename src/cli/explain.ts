@@ -1,6 +1,7 @@
 import { escapeUnprintable, parseDecisionId } from "../domain/mod.ts";
 import { askNode } from "./ask.ts";
 import type { Command } from "./command.ts";
+import { nodeNames } from "./node_names.ts";
 import { type DecisionReply, loadReplyParsers } from "./replies.ts";
 import { formatTable } from "./table.ts";
 
@@ -66,7 +67,7 @@ function headOf(decision: DecisionReply): string[] {
     chosen === null
       ? "Chosen: nobody"
       : `Chosen: ${
-        nameOf(decision, chosen.node)
+        nameOf(decision.candidates, chosen.node)
       } / ${chosen.engine} / ${chosen.model}`,
     `Predicted: ${
       number(decision.predictedMs)
@@ -107,7 +108,7 @@ function candidatesOf(
     const { terms } = one;
     return [
       isChosen ? "→" : "",
-      one.nodeName,
+      nameOf(candidates, one.node),
       one.engine,
       one.model,
       number(terms.queueMs),
@@ -142,7 +143,7 @@ function attemptsOf(decision: DecisionReply): string[] {
   const rows = decision.attempts.map((one) =>
     [
       one.id,
-      nameOf(decision, one.node),
+      nameOf(decision.candidates, one.node),
       one.engine,
       number(one.startedAtMs),
       one.endedAtMs === null ? "…" : number(one.endedAtMs),
@@ -160,8 +161,11 @@ function helpOf({ help }: DecisionReply): string[] {
     : ["", `Copies: ${escapeUnprintable(`${help.state}: ${help.reason}`)}`];
 }
 
-function nameOf({ candidates }: DecisionReply, node: string): string {
-  return candidates.find((one) => one.node === node)?.nodeName ?? node;
+function nameOf(
+  candidates: DecisionReply["candidates"],
+  node: string,
+): string {
+  return nodeNames(candidates).get(node) ?? node;
 }
 
 /** Three figures are what an estimate is good for; null stands for unknown or infinite. */

@@ -9,6 +9,7 @@ import {
   FAILED,
 } from "./command.ts";
 import { type FitReply, loadMemoryParsers } from "./memory_replies.ts";
+import { nodeNames } from "./node_names.ts";
 import { gigabytes } from "./ps.ts";
 import { formatTable } from "./table.ts";
 
@@ -78,9 +79,10 @@ function formatFit({ model, nodes, readBytes, sizeBytes }: FitReply): string {
   const hasCards = nodes.some(({ cardTotalBytes }) =>
     (cardTotalBytes ?? 0) > 0
   );
+  const names = nodeNames(nodes);
   const rows = nodes.map((one) =>
     [
-      one.nodeName,
+      names.get(one.node) ?? one.nodeName,
       one.engine ?? "-",
       gigabytes(one.neededBytes),
       partsOf(one),

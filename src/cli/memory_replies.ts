@@ -3,6 +3,7 @@ import type { JsonValue } from "../domain/mod.ts";
 /** `GET /covey/memory` as `ps` shows it. */
 export interface MemoryReply {
   readonly models: readonly {
+    readonly node: string;
     readonly nodeName: string;
     readonly engine: string;
     readonly model: string;
@@ -29,6 +30,7 @@ export interface FitReply {
   /** What of it was read to know. */
   readonly readBytes: number | null;
   readonly nodes: readonly {
+    readonly node: string;
     readonly nodeName: string;
     readonly engine: string | null;
     readonly weightsBytes: number | null;
@@ -52,6 +54,7 @@ export interface FitReply {
 export interface UnloadReply {
   readonly model: string;
   readonly outcomes: readonly {
+    readonly node: string;
     readonly nodeName: string;
     readonly engine: string;
     readonly unloaded: boolean;
@@ -75,6 +78,7 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
   const known = number.catch(null);
   const memory = z.object({
     models: z.array(z.object({
+      node: z.string(),
       nodeName: z.string(),
       engine: z.string(),
       model: z.string(),
@@ -96,6 +100,7 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
     sizeBytes: known,
     readBytes: known,
     nodes: z.array(z.object({
+      node: z.string(),
       nodeName: z.string(),
       engine: text,
       weightsBytes: number,
@@ -116,6 +121,7 @@ export async function loadMemoryParsers(): Promise<MemoryParsers> {
   const unload = z.object({
     model: z.string(),
     outcomes: z.array(z.object({
+      node: z.string(),
       nodeName: z.string(),
       engine: z.string(),
       unloaded: z.boolean(),

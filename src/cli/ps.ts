@@ -2,6 +2,7 @@ import { escapeUnprintable } from "../domain/mod.ts";
 import { askNode } from "./ask.ts";
 import type { Command } from "./command.ts";
 import { loadMemoryParsers, type MemoryReply } from "./memory_replies.ts";
+import { nodeNames } from "./node_names.ts";
 import { formatTable } from "./table.ts";
 
 /** `covey ps`: the models that are in memory somewhere, or on their way there. */
@@ -32,10 +33,11 @@ export const psCommand: Command = {
 export function formatMemory({ models }: MemoryReply): string {
   // Where nothing lies on cards, nobody asks what does.
   const hasCards = models.some(({ cardBytes }) => (cardBytes ?? 0) > 0);
+  const names = nodeNames(models);
   const rows = models.map((one) =>
     [
       one.model,
-      one.nodeName,
+      names.get(one.node) ?? one.nodeName,
       one.engine,
       gigabytes(one.memoryBytes),
       String(one.contextLength),

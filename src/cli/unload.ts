@@ -3,6 +3,7 @@ import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
 import { readFlags } from "./flags.ts";
 import { loadMemoryParsers } from "./memory_replies.ts";
+import { nodeNames } from "./node_names.ts";
 
 const USAGE = "MODEL [--node NAME] [--json]";
 
@@ -38,10 +39,13 @@ export const unloadCommand: Command = {
     const stayed = parsed.outcomes.filter(({ unloaded }) => !unloaded);
     if (given.json) context.stdout(JSON.stringify(reply.body));
     else {
-      const lines = parsed.outcomes.map(({ nodeName, reason, unloaded }) =>
+      const names = nodeNames(parsed.outcomes);
+      const lines = parsed.outcomes.map(({ node, reason, unloaded }) =>
         unloaded
-          ? `Unloaded ${model} on ${nodeName}`
-          : `${model} stays in memory on ${nodeName}: ${reason ?? "unknown"}`
+          ? `Unloaded ${model} on ${names.get(node)}`
+          : `${model} stays in memory on ${names.get(node)}: ${
+            reason ?? "unknown"
+          }`
       );
       const said = lines.length === 0 ? [`${model} is in no memory`] : lines;
       context.stdout(said.map(escapeUnprintable).join("\n"));

@@ -45,7 +45,7 @@ export interface UnloadContext {
  * @param order What to let go of.
  * @param signal Aborting it ends the wait.
  * @returns What came of it, engine by engine; none where the model is in no memory.
- * @throws {Fault} `model_not_found` where nobody in reach has it at all.
+ * @throws {Fault} `model_not_found` where nobody in reach has it at all, `not_found` where a node is named that nobody is.
  */
 export async function unloadModel(
   context: UnloadContext,
@@ -54,23 +54,38 @@ export async function unloadModel(
 ): Promise<readonly UnloadOutcome[]> {
   const { name, source } = order;
   const found: { readonly engine: Engine; readonly offer: Offer }[] = [];
-  for (const engine of context.engines) {
-    if (!isAllowedBy(source, engine, context.self)) continue;
+  const reached = context.engines.filter((engine) =>
+    isAllowedBy(source, engine, context.self)
+  );
+  for (const engine of reached) {
     eachNamed(name, { view: engine.view() }, (tier, offer) => {
       // A fallback's model is another model.
       if (tier === 0) found.push({ engine, offer });
     });
   }
-  if (found.length === 0) {
-    throw new Fault(
-      "model_not_found",
-      `The model "${name.asked}" does not exist here; /v1/models and /api/tags list those that do`,
-      { param: "model" },
-    );
-  }
+  if (found.length === 0) throw nobodyHas(order, reached);
   return await Promise.all(
     found.filter(({ offer }) => offer.state.kind !== "cold")
       .map(({ engine, offer }) => ask(context, order, engine, offer, signal)),
+  );
+}
+
+function nobodyHas(
+  { name: { asked }, source }: UnloadOrder,
+  [first]: readonly Engine[],
+): Fault {
+  if (source.kind === "node" && first === undefined) {
+    return new Fault(
+      "not_found",
+      `No member with engines is called "${source.node}"; GET /cluster/members lists them`,
+      { param: "node" },
+    );
+  }
+  const where = source.kind === "node" ? `on "${first?.nodeName}"` : "here";
+  return new Fault(
+    "model_not_found",
+    `The model "${asked}" does not exist ${where}; /v1/models and /api/tags list those that do`,
+    { param: "model" },
   );
 }
 

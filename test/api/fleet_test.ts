@@ -142,6 +142,18 @@ Deno.test("workers are found by id and by name, and this node can be drained", a
   assert.equal(router.draining, false);
 });
 
+Deno.test("workers of one name are told apart as `covey members` shows them", async () => {
+  const [self, attic] = MEMBERS;
+  assert.ok(self && attic);
+  const { call } = setUp({ members: () => [self, { ...attic, name: "Desk" }] });
+  const both = await call("/fleet/workers/desk/status");
+  assert.equal(both.status, 404);
+  assert.ok(both.json.error.message.includes(`${SELF}, ${attic.id}`));
+  const short = attic.id.slice(0, 8);
+  const one = await call(`/fleet/workers/desk~${short}/status`);
+  assert.equal(one.json.id, attic.id);
+});
+
 Deno.test("workers of other machines are drained, removed and looked at through the cluster", async () => {
   const acted: unknown[] = [];
   const { call } = setUp({

@@ -22,6 +22,6 @@ Deno.test("pinSource turns a name into an id and refuses one that several have, 
     () => pinned("pi"),
     (error) =>
       error instanceof Fault && error.code === "invalid_request" &&
-      error.message.includes(`"node:${PI.id}", "node:${OTHER.id}"`),
+      error.message.includes(`${PI.id}, ${OTHER.id}`),
   );
 });

@@ -16,7 +16,7 @@ async function run(
 }
 
 const ROW = {
-  node: "id",
+  node: "id-of-ada",
   nodeName: "ada",
   engine: "embedded",
   model: "m",
@@ -83,6 +83,7 @@ Deno.test("ps prints what is in memory, how long it stays, and how far loads are
 
 Deno.test("fit prints needs against memory for every member", async () => {
   const row = {
+    node: "id-of-ada",
     nodeName: "ada",
     engine: "embedded",
     weightsBytes: 5e9,
@@ -100,6 +101,7 @@ Deno.test("fit prints needs against memory for every member", async () => {
     row,
     {
       ...row,
+      node: "id-of-pi",
       nodeName: "pi",
       engine: null,
       freeBytes: 1e9,
@@ -131,6 +133,7 @@ Deno.test("ps and fit tell of cards where some member has one", async () => {
     "m      ada   embedded  6.2 GB     8192         ?  warm   in 4 min",
   ]);
   const node = {
+    node: "id-of-ada",
     nodeName: "ada",
     engine: "embedded",
     weightsBytes: 5e9,
@@ -152,7 +155,11 @@ Deno.test("ps and fit tell of cards where some member has one", async () => {
   const fit = await run(["fit", "m"], {
     "/covey/fit/m": answered({
       model: "m",
-      nodes: [{ ...node, ...cards }, { ...node, nodeName: "pi" }],
+      nodes: [{ ...node, ...cards }, {
+        ...node,
+        node: "id-of-pi",
+        nodeName: "pi",
+      }],
     }),
   });
   assert.match(fit.out, /FREE +ON CARDS +VERDICT/);
@@ -170,6 +177,7 @@ Deno.test("fit asks the source of a model that no member has, and says what woul
     body: {},
   };
   const node = {
+    node: "id-of-ada",
     nodeName: "ada",
     engine: null,
     weightsBytes: 40e9,
@@ -218,12 +226,31 @@ Deno.test("fit asks the source of a model that no member has, and says what woul
   assert.match(gone.err, /The hub has no such file/);
 });
 
+Deno.test("ps, fit and unload tell two nodes of one name apart", async () => {
+  const rows = ["6b0a1c2e-0000", "7c1b2d3f-0000"].map((node) => ({
+    ...ROW,
+    node,
+    nodeName: "pi",
+  }));
+  const ps = await run(["ps"], { "/covey/memory": answered({ models: rows }) });
+  assert.match(ps.out, /^m +pi~6b0a1c2e +embedded.*\nm +pi~7c1b2d3f +/m);
+  const outcomes = rows.map((one) => ({ ...one, unloaded: true }));
+  const unloaded = await run(["unload", "m"], {
+    "POST /covey/models/m/unload": answered({ model: "m", outcomes }),
+  });
+  assert.equal(
+    unloaded.out,
+    "Unloaded m on pi~6b0a1c2e\nUnloaded m on pi~7c1b2d3f",
+  );
+});
+
 Deno.test("unload says what came of it, and fails where a model stayed", async () => {
   const outcome = (
     nodeName: string,
     unloaded: boolean,
     reason: string | null,
   ) => ({
+    node: `id-of-${nodeName}`,
     nodeName,
     engine: "embedded",
     unloaded,

@@ -140,10 +140,32 @@ Deno.test("unload asks every engine in reach that has the model in memory, and t
     evenPinned: false,
   }, never);
   assert.equal(one.length, 1);
-  await assert.rejects(
-    router.unload("nobody", order, never),
-    (error) => error instanceof Fault && error.code === "model_not_found",
-  );
+  const [, attic] = peers;
+  assert.ok(attic);
+  for (
+    const [model, source, code, words] of [
+      [
+        "nobody",
+        order.source,
+        "model_not_found",
+        '"nobody" does not exist here',
+      ],
+      [
+        "nobody",
+        { kind: "node", node: attic.node },
+        "model_not_found",
+        `"nobody" does not exist on "${attic.nodeName}"`,
+      ],
+      ["m", { kind: "node", node: "cellar" }, "not_found", '"cellar"'],
+    ] as const
+  ) {
+    await assert.rejects(
+      router.unload(model, { ...order, source }, never),
+      (error) =>
+        error instanceof Fault && error.code === code &&
+        error.message.includes(words),
+    );
+  }
   await router[Symbol.asyncDispose]();
 });
 

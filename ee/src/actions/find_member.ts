@@ -1,29 +1,31 @@
-import { Fault } from "@covey/core/domain";
+import { Fault, findMembers } from "@covey/core/domain";
 import type { MemberRow } from "../membership/member_row.ts";
 import type { ActionMeans } from "./action_means.ts";
 
 /**
  * Find the other member that an operator means.
  *
- * @param member Its id or name.
+ * @param member Its id or name, as `covey members` shows it or as its row has it.
  * @param means Where to look.
  * @param own What to say when it is this node itself.
  * @throws {Fault} When no member, more than one, or this node goes by that name.
  */
 export function findMember(
   member: string,
-  means: Pick<ActionMeans, "membership" | "own" | "peers">,
+  means: Pick<ActionMeans, "host" | "membership" | "own" | "peers">,
   own: string,
 ): MemberRow {
-  const { membership, peers } = means;
-  const wanted = member.toLowerCase();
+  const { host, membership, peers } = means;
   const rows = membership.rows().filter(({ state }) => state === "member");
-  const byId = rows.filter(({ id }) => id === wanted);
-  const named = rows.filter(({ keyHash, name }) =>
-    name.toLowerCase() === wanted ||
-    peers.get(keyHash)?.monitor.name.toLowerCase() === wanted
-  );
-  const found = byId.length > 0 ? byId : named;
+  const shown = rows.map((row) => ({
+    id: row.id,
+    name: row.keyHash === means.own
+      ? host.node.name
+      : peers.get(row.keyHash)?.monitor.name ?? row.name,
+    row,
+  }));
+  const named = findMembers(shown, member).map(({ row }) => row);
+  const found = named.length > 0 ? named : findMembers(rows, member);
   const [row] = found;
   if (row === undefined) {
     throw new Fault(

@@ -1,4 +1,4 @@
-import { type ClusterAction, Fault } from "../../domain/mod.ts";
+import { type ClusterAction, Fault, findMembers } from "../../domain/mod.ts";
 import {
   checkContentType,
   jsonResponse,
@@ -99,17 +99,15 @@ function summaryOf({ available, total, workers }: FleetView) {
 }
 
 function findWorker({ workers }: FleetView, wanted: string): WorkerView {
-  const lower = wanted.toLowerCase();
-  const named = workers.filter((one) => one.name.toLowerCase() === lower);
-  const found = workers.find((one) => one.id === lower) ??
-    (named.length === 1 ? named[0] : undefined);
-  if (found !== undefined) return found;
+  const [found, ...others] = findMembers(workers, wanted);
+  if (found !== undefined && others.length === 0) return found;
+  const shown = wanted.slice(0, 100);
   throw new Fault(
     "not_found",
-    named.length > 1
-      ? `${named.length} workers are called "${wanted}"; give an id of GET /fleet/workers`
-      : `No worker is called "${
-        wanted.slice(0, 100)
-      }"; \`covey members\` and GET /fleet/workers list them`,
+    found === undefined
+      ? `No worker is called "${shown}"; \`covey members\` and GET /fleet/workers list them`
+      : `${others.length + 1} workers are called "${shown}"; write one of ${
+        [found, ...others].map(({ id }) => id).join(", ")
+      }`,
   );
 }

@@ -2,13 +2,14 @@ import type {
   BreakerState,
   EngineStanding,
   MemberView,
+  NodeId,
   NodeStanding,
   Tier,
 } from "../../domain/mod.ts";
 
 /** A member as `/fleet/…` shows it: a worker. */
 export interface WorkerView {
-  readonly id: string;
+  readonly id: NodeId;
   readonly name: string;
   /** Health in upper case. */
   readonly state: string;
