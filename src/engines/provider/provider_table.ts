@@ -16,6 +16,8 @@ export interface ProviderFacts {
   readonly base: `https://${string}`;
   /** What its chat models can do by that route, each as far as the model itself can. */
   readonly features: readonly ModelFeature[];
+  /** Fields of llama.cpp's sampling that it knows; it is not sent the others. */
+  readonly samples?: readonly string[];
   /** Whether it has a route for embeddings. */
   readonly embeds: boolean;
   /** Whether it has routes for speech and transcriptions; absent for no. */
@@ -33,6 +35,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, ProviderFacts>> = {
   openrouter: {
     base: "https://openrouter.ai/api/v1",
     features: ["tools", "vision", "json_schema", "logprobs"],
+    samples: ["top_k", "min_p"],
     embeds: true,
   },
   anthropic: {

@@ -7,6 +7,7 @@ import {
   MOST_MODELS,
 } from "./catalogue.ts";
 import { createOllamaClient } from "./ollama_client.ts";
+import { isPassedOver } from "./ollama_request.ts";
 import type { UpstreamHttp } from "./upstream_http.ts";
 import type { UpstreamProfile } from "./upstream_profile.ts";
 
@@ -59,6 +60,7 @@ export function createOllamaProfile(): UpstreamProfile {
   return {
     slots: 1,
     heeding: createOllamaClient,
+    passesOver: isPassedOver,
     emptyContent: "",
     onlyMaxTokens: true,
     async list(http, signal): Promise<CatalogueAnswer> {

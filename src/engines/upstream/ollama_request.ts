@@ -32,7 +32,25 @@ const OWN_ALONE: readonly string[] = [
   "top_logprobs",
   "tool_choice",
 ];
+/** What its OpenAI routes pass over. */
+const PASSED_OVER: readonly string[] = [
+  "top_k",
+  "min_p",
+  "typical_p",
+  "repeat_penalty",
+  "repeat_last_n",
+  "chat_template_kwargs",
+];
 const DATA_URL = /^data:image\/[a-z.+-]{1,32};base64,/;
+
+/**
+ * Tell whether a body says what only Ollama's own API takes note of.
+ *
+ * @param body A body for its OpenAI routes.
+ */
+export function isPassedOver(body: JsonObject): boolean {
+  return PASSED_OVER.some((key) => isSaid(body[key]));
+}
 
 /**
  * Write a request in Ollama's own dialect: its OpenAI routes know neither

@@ -15,6 +15,7 @@ import { dispatchHttp } from "../http_dispatch.ts";
 import type { CatalogueModel } from "./catalogue.ts";
 import { withContent } from "./empty_content.ts";
 import { withMaxTokens } from "./output_bound.ts";
+import { withoutFields } from "./refused_fields.ts";
 import {
   availabilityOf,
   failedRefresh,
@@ -154,9 +155,11 @@ class HttpUpstream implements UpstreamEngine {
     const model = attempt.model.slice(prefix.length);
     const request = this.#inItsWords(attempt.request);
     const { upkeep } = request;
-    const client = upkeep === undefined
-      ? http
-      : this.#profile?.heeding?.(http, upkeep) ?? http;
+    const isHeeded = upkeep !== undefined ||
+      this.#profile?.passesOver?.(request.body) === true;
+    const client = isHeeded
+      ? this.#profile?.heeding?.(http, upkeep ?? {}) ?? http
+      : http;
     const answer = await dispatchHttp(
       { client, headers: {}, died: this.#closing.signal },
       { ...attempt, model, request },
@@ -170,8 +173,10 @@ class HttpUpstream implements UpstreamEngine {
   }
 
   #inItsWords(request: InferenceRequest): InferenceRequest {
-    const { emptyContent, onlyMaxTokens } = this.#profile ?? {};
-    const bounded = onlyMaxTokens === true ? withMaxTokens(request) : request;
+    const { emptyContent, onlyMaxTokens, refusedFields = [] } = this.#profile ??
+      {};
+    const known = withoutFields(request, refusedFields);
+    const bounded = onlyMaxTokens === true ? withMaxTokens(known) : known;
     return emptyContent === undefined
       ? bounded
       : withContent(bounded, emptyContent);

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { type Engine, Fault, Secret } from "../../../src/domain/mod.ts";
+import {
+  type Engine,
+  Fault,
+  type JsonObject,
+  Secret,
+} from "../../../src/domain/mod.ts";
 import {
   type ProviderName,
   PROVIDERS,
@@ -78,9 +83,10 @@ async function setUpProvider(
     engine,
     log,
     router,
-    async ask(model: string) {
+    async ask(model: string, body: JsonObject = {}) {
+      const asked = chatRequest({ model });
       const answer = await router.route(
-        chatRequest({ model }),
+        { ...asked, body: { ...asked.body, ...body } },
         new AbortController().signal,
       );
       const text = await new Response(answer.body).text();
@@ -126,6 +132,33 @@ Deno.test("a provider's key goes to its own host alone, over TLS, and follows no
     assert.equal(chat?.headers.get("authorization"), `Bearer ${KEY}`);
     assert.equal(chat?.url.href, `${PROVIDERS[name].base}/chat/completions`);
     assert.equal(chat?.body.model, name === "gemini" ? "m" : "models/m");
+  }
+});
+
+Deno.test("a provider is not sent what it refuses a request for, which callers of another dialect never meant for it", async () => {
+  for (
+    const [name, known] of [
+      ["openai", {}],
+      ["groq", {}],
+      ["openrouter", { top_k: 20, min_p: 0.1 }],
+    ] as const
+  ) {
+    await using setup = await setUpProvider(name);
+    const { status } = await setup.ask(`${name}/models/m`, {
+      temperature: 0.5,
+      top_k: 20,
+      min_p: 0.1,
+      repeat_penalty: 1.1,
+      chat_template_kwargs: { enable_thinking: false },
+    });
+    assert.equal(status, 200);
+    const usual = ["model", "messages", "stream", "stream_options"];
+    const fields = Object.entries(setup.calls.at(-1)?.body)
+      .filter(([field]) => !usual.includes(field));
+    assert.deepEqual(Object.fromEntries(fields), {
+      temperature: 0.5,
+      ...known,
+    });
   }
 });
 

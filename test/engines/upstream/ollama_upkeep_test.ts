@@ -153,6 +153,25 @@ Deno.test("keep_alive and num_ctx reach an Ollama as the client said, and its an
   // Who says nothing of it is asked as before.
   await setup.ask({ model: MODEL });
   assert.equal(server.callsOf(CHAT).length, 1);
+  // Its OpenAI routes pass over these.
+  const messages = [{ role: "user", content: "hello" }];
+  await setup.ask({
+    model: MODEL,
+    body: {
+      messages,
+      stream: true,
+      top_k: 20,
+      chat_template_kwargs: { enable_thinking: false },
+    },
+  });
+  assert.equal(server.callsOf(CHAT).length, 1);
+  assert.deepEqual(server.callsOf("/api/chat").at(-1)?.body, {
+    model: MODEL,
+    messages,
+    stream: true,
+    options: { top_k: 20 },
+    think: false,
+  });
   const vectors = await setup.ask({
     model: "nomic:latest",
     capability: "embedding",
