@@ -89,6 +89,7 @@ export async function runCovey(
     stdout: (text) => writeLine(Deno.stdout, text),
     stderr: (text) => writeLine(Deno.stderr, text),
     ...(Deno.stderr.isTerminal() ? { status: showStatus } : {}),
+    whenLeft,
     nowMs: () => clock.now(),
     sleep: (ms) => clock.sleep(ms),
     workingFolder: Deno.cwd(),
@@ -382,6 +383,19 @@ async function asked(): Promise<Disposable> {
         Deno.removeSignalListener(signal, come);
       }
     },
+  };
+}
+
+/** Have Ctrl-C end a command tidily, see `CliContext.whenLeft`. */
+function whenLeft(words: string | null): Disposable {
+  const leave = () => {
+    if (Deno.stderr.isTerminal()) showStatus("");
+    if (words !== null) writeLine(Deno.stderr, words);
+    Deno.exit(SIGNAL_CODES.SIGINT);
+  };
+  Deno.addSignalListener("SIGINT", leave);
+  return {
+    [Symbol.dispose]: () => Deno.removeSignalListener("SIGINT", leave),
   };
 }
 

@@ -47,6 +47,13 @@ export interface CliContext {
    * it away; absent where standard error is no terminal.
    */
   status?(text: string): void;
+  /**
+   * Have Ctrl-C leave the terminal without a status, and with some words.
+   *
+   * @param words What becomes of the work, or null where it ends too.
+   * @returns Disposed of, Ctrl-C is no matter of the command's any more.
+   */
+  whenLeft(words: string | null): Disposable;
   /** Wall-clock milliseconds since 1970. */
   nowMs(): number;
   /** Wait that many milliseconds. */

@@ -28,7 +28,7 @@ export async function convertModel(
     return sayUsage("Say what to make of it with --to", USAGE, context);
   }
   const as = values.get("as");
-  using teller = new ProgressTeller(context);
+  using teller = new ProgressTeller(context, null);
   const reply = await context.postLines(
     "/covey/models/convert",
     { model, to, ...as === undefined ? {} : { as } },

@@ -143,7 +143,7 @@ async function add(
   packs: LocalPacks,
   context: CliContext,
 ): Promise<Done> {
-  using teller = new ProgressTeller(context);
+  using teller = new ProgressTeller(context, null);
   const tell = (doneBytes: number, totalBytes: number, member?: string) =>
     teller.tell({
       what: `fetching ${name}`,

@@ -63,12 +63,20 @@ export function formatBar({ doneBytes, totalBytes }: Progress): string {
 /** Shows progress as it comes: a bar that is drawn over on a terminal, now and then a line elsewhere. */
 export class ProgressTeller implements Disposable {
   readonly #context: Pick<CliContext, "nowMs" | "status" | "stderr">;
+  readonly #leaving: Disposable;
   #saidMs = -Infinity;
   #said: string | null = null;
 
-  /** @param context Where it is shown. */
-  constructor(context: Pick<CliContext, "nowMs" | "status" | "stderr">) {
+  /**
+   * @param context Where it is shown.
+   * @param whenLeft What to say to who leaves it by Ctrl-C, or null where that ends the work.
+   */
+  constructor(
+    context: Pick<CliContext, "nowMs" | "status" | "stderr" | "whenLeft">,
+    whenLeft: string | null,
+  ) {
     this.#context = context;
+    this.#leaving = context.whenLeft(whenLeft);
   }
 
   /** Show how far it is; what changed but little since the last time is left out. */
@@ -93,6 +101,7 @@ export class ProgressTeller implements Disposable {
 
   /** Take the bar away. */
   [Symbol.dispose](): void {
+    this.#leaving[Symbol.dispose]();
     this.#context.status?.("");
   }
 }

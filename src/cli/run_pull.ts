@@ -66,7 +66,10 @@ async function pull(
   json: boolean,
   context: CliContext,
 ): Promise<number> {
-  using teller = new ProgressTeller(context);
+  using teller = new ProgressTeller(
+    context,
+    "The node goes on with the pull: `covey pulls` shows it, `covey pulls cancel ID` ends it",
+  );
   let note: unknown;
   const reply = await context.postLines("/covey/pulls", body, (line) => {
     if (json) context.stdout(JSON.stringify(line));

@@ -12,6 +12,8 @@ export interface FakeContext extends CliContext {
   readonly err: string[];
   readonly asked: string[];
   readonly sent: { readonly path: string; readonly body: JsonObject }[];
+  /** What Ctrl-C would have said while something was asked for. */
+  readonly parting: (string | null)[];
 }
 
 /**
@@ -30,6 +32,8 @@ export function createFakeContext(
   const err: string[] = [];
   const asked: string[] = [];
   const sent: FakeContext["sent"] = [];
+  const parting: FakeContext["parting"] = [];
+  let words: string | null = null;
   const reply = (path: string): Promise<ApiReply> =>
     Promise.resolve(
       replies[path] ?? { kind: "unreachable", message: "No node answers" },
@@ -39,6 +43,7 @@ export function createFakeContext(
     err,
     asked,
     sent,
+    parting,
     version: "1.2.3",
     entropy: createSeededEntropy(7),
     stdout: (text) => void out.push(text),
@@ -53,6 +58,7 @@ export function createFakeContext(
     },
     async postLines(path, body, onLine) {
       sent.push({ path: `POST ${path}`, body });
+      parting.push(words);
       const last = await reply(`POST ${path}`);
       if (last.kind === "answered" && isJsonObject(last.body)) {
         onLine(last.body);
@@ -61,6 +67,10 @@ export function createFakeContext(
     },
     nodeConfig: () =>
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
+    whenLeft(said) {
+      words = said;
+      return { [Symbol.dispose]: () => void (words = null) };
+    },
     nowMs: () => 0,
     sleep: () => Promise.resolve(),
     workingFolder: "/home/ada",

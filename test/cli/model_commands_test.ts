@@ -14,8 +14,8 @@ const answered = (body: JsonValue): ApiReply => ({ kind: "answered", body });
 async function run(args: string[], replies: Record<string, ApiReply>) {
   const context = createFakeContext(replies);
   const code = await runCli(COMMANDS, args, context);
-  const { err, out, sent } = context;
-  return { code, out, err, sent };
+  const { err, out, parting, sent } = context;
+  return { code, out, err, parting, sent };
 }
 
 Deno.test("models verify names what is damaged and fails by it", async () => {
@@ -172,6 +172,7 @@ Deno.test("pull hands over source, revision and limit, and says whether the dige
       max_bytes_per_second: 4_500_000,
     },
   }]);
+  assert.match(`${done.parting}`, /goes on with the pull: `covey pulls` shows/);
   const view = {
     id: "0123",
     source: "org/repo",

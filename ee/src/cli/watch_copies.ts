@@ -32,7 +32,10 @@ export async function watchCopies(
 ): Promise<number> {
   let copies: readonly JsonObject[];
   {
-    using teller = new ProgressTeller(context);
+    using teller = new ProgressTeller(
+      context,
+      "The nodes go on with it: `covey copies` shows how far they are, `covey copies cancel ID` ends one",
+    );
     for (;;) {
       const reply = await context.fetchJson("/cluster/copies");
       if (reply.kind !== "answered") return sayFailure(reply, context);

@@ -37,6 +37,7 @@ async function run(
     postLines: () => Promise.resolve(reply),
     readInput: () => Promise.resolve(input),
     nodeConfig: () => Promise.reject(new Error("No configuration is read")),
+    whenLeft: () => ({ [Symbol.dispose]() {} }),
     nowMs: () => 0,
     sleep: () => Promise.resolve(),
     workingFolder: "/home/ada",

@@ -35,6 +35,7 @@ export function createOfflineContext(
     stderr: (text) => void err.push(text),
     nodeConfig: () =>
       Promise.resolve({ kind: "bad", line: "Nothing is configured" }),
+    whenLeft: () => ({ [Symbol.dispose]() {} }),
     nowMs: () => 0,
     sleep: () => Promise.resolve(),
     workingFolder: "/home/ada",
