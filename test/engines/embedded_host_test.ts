@@ -93,12 +93,21 @@ Deno.test("engine host ends at a stop string that spans tokens and leaks none of
     cut.choices[0].message.content,
     whole.slice(0, whole.indexOf(stop)),
   );
+  // Anthropic's dialect has to name it.
+  assert.equal(cut.choices[0].stop_reason, stop);
+  const events = await readStream(
+    await host.ask(CHAT, { ...ask, stop: [stop], stream: true }),
+  );
+  const reasons = events.map((event) => event.choices?.[0]?.stop_reason)
+    .filter((reason) => reason !== undefined);
+  assert.deepEqual(reasons, [stop]);
 });
 
 Deno.test("engine host stops by itself at the end token and by max_tokens before", async () => {
   const free = await host.json(CHAT, { messages: say("Hello"), seed: 2 });
   assert.equal(free.choices[0].finish_reason, "stop");
   assert.match(free.choices[0].message.content, /^[A-Z][a-zA-Z .]+\.$/);
+  assert.equal("stop_reason" in free.choices[0], false);
   const cut = await host.json(CHAT, {
     messages: say("Hello"),
     seed: 2,

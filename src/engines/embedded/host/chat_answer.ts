@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../domain/mod.ts";
 import { describeTools } from "./call_form.ts";
-import { CollectedChoice } from "./chat_choice.ts";
+import { CollectedChoice, stopReason } from "./chat_choice.ts";
 import {
   ChoiceReader,
   type FinishReason,
@@ -150,6 +150,7 @@ async function* streamPieces(
     delta: JsonObject,
     reason: FinishReason | null,
     tokens?: readonly ChosenToken[],
+    stop: string | null = null,
   ) => ({
     ...base,
     choices: [{
@@ -157,6 +158,7 @@ async function* streamPieces(
       delta,
       logprobs: chatLogprobs(tokens),
       finish_reason: reason,
+      ...stopReason(stop),
     }],
   });
   const opened = new Set<number>();
@@ -173,8 +175,8 @@ async function* streamPieces(
       }
       continue;
     }
-    const { reason, timings } = piece;
-    const last = chunk(choice, {}, reason);
+    const { reason, stop, timings } = piece;
+    const last = chunk(choice, {}, reason, undefined, stop);
     if (timings === null) {
       yield encodeEvent(last);
       continue;

@@ -10,6 +10,7 @@ export class CollectedChoice {
   #content = "";
   #tokens: ChosenToken[] | undefined;
   #reason: FinishReason | null = null;
+  #stop: string | null = null;
 
   /** @param newId Draws the id of a call. */
   constructor(newId: () => string) {
@@ -41,6 +42,7 @@ export class CollectedChoice {
         return;
       case "finish":
         this.#reason = piece.reason;
+        this.#stop = piece.stop;
         return;
       default: {
         const never: never = piece;
@@ -56,8 +58,18 @@ export class CollectedChoice {
       message: messageOf(this.#content, this.#calls),
       logprobs: chatLogprobs(this.#tokens),
       finish_reason: this.#reason,
+      ...stopReason(this.#stop),
     };
   }
+}
+
+/**
+ * Name the stop string that ended an answer, as vLLM does.
+ *
+ * @param stop The string, or null.
+ */
+export function stopReason(stop: string | null): JsonObject {
+  return stop === null ? {} : { stop_reason: stop };
 }
 
 function messageOf(

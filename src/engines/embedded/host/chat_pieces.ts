@@ -23,6 +23,8 @@ export type Piece =
   | {
     readonly kind: "finish";
     readonly reason: FinishReason;
+    /** The stop string that ended it, or null. */
+    readonly stop: string | null;
     /** With the last answer to end, those of all. */
     readonly timings: Timings | null;
   };
@@ -56,6 +58,7 @@ export async function* readPieces(
       step: {
         kind: "finish",
         reason: reader.reasonOf(step.reason),
+        stop: step.stop,
         timings: times.ended(choice, step.timings),
       },
     };

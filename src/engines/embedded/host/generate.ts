@@ -75,6 +75,8 @@ export type Written =
   | {
     readonly kind: "end";
     readonly reason: StopReason;
+    /** The stop string that ended it, or null. */
+    readonly stop: string | null;
     readonly timings: Timings;
   };
 
@@ -138,7 +140,7 @@ export async function* generate(
   let firstAt: number | undefined;
   let reason: StopReason = "length";
   if (most < 1) {
-    yield end(gate);
+    yield end(gate, null);
     return;
   }
   const count = sampling.topLogprobs;
@@ -180,7 +182,7 @@ export async function* generate(
     yield textStep(passed.text, held);
     if (passed.stop !== null) {
       reason = "stop";
-      yield end(gate);
+      yield end(gate, passed.stop);
       return;
     }
     if (written.length >= most) break;
@@ -189,18 +191,19 @@ export async function* generate(
   if (passed.stop !== null) reason = "stop";
   const rest = passed.stop === null ? passed.text + gate.flush() : passed.text;
   if (rest !== "") yield textStep(rest, held);
-  yield end(gate);
+  yield end(gate, passed.stop);
 
   /** What stands before the newest token. */
   function before(): readonly Token[] {
     return written.length > 1 ? written.slice(0, -1) : prompt;
   }
 
-  function end(closed: TextGate): Written {
+  function end(closed: TextGate, stop: string | null): Written {
     closed.flush();
     return {
       kind: "end",
       reason,
+      stop,
       timings: measureTimings({
         cachedTokens: cached,
         promptTokens: prompt.length,
