@@ -390,6 +390,8 @@ Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () 
       COVEY_UPSTREAMS: "off",
       COVEY_PROT: "1",
       COVEY_LICENSE: "x",
+      COVEY_SECRET: "not-to-be-seen",
+      covey_hf_token: "not-to-be-seen",
       COVEY_SOMETHING_ELSE: "1",
       COVEY_LINK_PORT: "7000",
       UNRELATED: "1",
@@ -398,6 +400,8 @@ Deno.test("parseNodeConfig tells of what it reads and can not do yet", async () 
   assert.deepEqual(notices, [
     "COVEY_PROT is no variable of Covey and has no effect; did you mean COVEY_PORT?",
     "COVEY_LICENSE is no variable of Covey and has no effect; did you mean COVEY_LICENCE?",
+    "COVEY_SECRET is no variable of Covey and has no effect; did you mean COVEY_CLUSTER_SECRET?",
+    "covey_hf_token is no variable of Covey and has no effect; did you mean HF_TOKEN?",
     "COVEY_SOMETHING_ELSE is no variable of Covey and has no effect",
     "COVEY_PROVIDERS names openai, which is not used: OPENAI_API_KEY is not set",
     "COVEY_LINK_PORT: without effect before `covey invite` or `covey join`, since COVEY_CLUSTER_SECRET is not set",
