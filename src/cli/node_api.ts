@@ -99,9 +99,11 @@ export function createNodeApi(
         return { kind: "answered", body };
       }
       const { status } = response;
+      // A node that refuses does it in JSON.
+      const isForeign = response.ok || (body === undefined && status < 500);
       const said = messageOf(body) ??
-        (response.ok
-          ? `What answers at ${origin} is no Covey node`
+        (isForeign
+          ? `What answers at ${origin} is no Covey node; set COVEY_HOST and COVEY_PORT to where one listens`
           : `The node answered with status ${status}`);
       // Settings that the node has from its service are not those of this command.
       const message = status === UNAUTHORIZED && apiKey === null

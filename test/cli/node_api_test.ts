@@ -45,7 +45,6 @@ Deno.test("createNodeApi passes on the node's own words when it refuses", async 
     const [body, message] of [
       ['{"error":{"message":"No such decision"}}', "No such decision"],
       ['{"error":"not here"}', "not here"],
-      ["<html>", "The node answered with status 404"],
       ['{"error":7}', "The node answered with status 404"],
     ] as const
   ) {
@@ -69,7 +68,18 @@ Deno.test("createNodeApi says how a command gets a key where the node wants one"
 Deno.test("createNodeApi tells a foreign or endless server from a node", async () => {
   const foreign = await askServer(() => new Response("<html>"));
   assert(foreign.kind === "refused");
-  assert.match(foreign.message, /is no Covey node$/);
+  assert.match(foreign.message, /is no Covey node; set COVEY_HOST and COVEY_P/);
+  const other = await askServer(() =>
+    new Response("404 page", { status: 404 })
+  );
+  assert(other.kind === "refused");
+  assert.equal(
+    other.message.replace(/\d+/g, ""),
+    foreign.message.replace(/\d+/g, ""),
+  );
+  const broken = await askServer(() => new Response("Oh", { status: 500 }));
+  assert(broken.kind === "refused");
+  assert.equal(broken.message, "The node answered with status 500");
   const endless = await askServer(() =>
     new Response(
       ReadableStream.from(function* () {
