@@ -96,12 +96,14 @@ function progressOf(
 }
 
 function sentenceOf(
-  { id, message, model, nodeName, sources, state }: JsonObject,
+  { id, message, model, nodeName, sources, state, totalBytes }: JsonObject,
 ): string {
   const where = `${String(model)} to ${String(nodeName)}`;
   const why = typeof message === "string" ? `: ${message}` : "";
   switch (state) {
     case "done": {
+      // It had the model before.
+      if (totalBytes === 0) return `Nothing to copy: ${where}${why}`;
       const from = Array.isArray(sources) && sources.length > 0
         ? ` from ${sources.map(String).join(", ")}`
         : "";

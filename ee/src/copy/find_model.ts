@@ -1,6 +1,8 @@
 import { Fault, type NodeId } from "@covey/core/domain";
 import type { CopiesOptions } from "./copies_options.ts";
 
+const DIGEST = /^[0-9a-f]{64}$/;
+
 /** A model that some member has. */
 export interface FoundModel {
   readonly model: { readonly model: string; readonly root: string };
@@ -76,7 +78,12 @@ function offers(
     })),
     ...peers.list().flatMap(({ monitor, row }) =>
       (monitor.held?.status.work.engines ?? []).flatMap(({ offers }) =>
-        offers.map(({ model, root }) => ({ node: row.id, model, root }))
+        offers.map(({ model, root }) => ({
+          node: row.id,
+          model,
+          // What has no weights has a root of another form, to pool by.
+          root: root !== null && DIGEST.test(root) ? root : null,
+        }))
       )
     ),
   ];

@@ -71,10 +71,17 @@ Deno.test("covey copy waits until each node is done, with lines where there is n
     out,
     "Copied m to pi from anna\nNot copied (failed): m to ben: The disk is full",
   );
+  const was = {
+    state: "done",
+    totalBytes: 0,
+    sources: [],
+    message: "It is here",
+  };
   const fine = await run(["sync", "m", "--all"], begun, [
-    [a({ state: "done" }), b({ state: "done" })],
+    [a({ state: "done" }), b(was)],
   ]);
   assert.equal(fine.code, DONE);
+  assert.match(fine.out, /\nNothing to copy: m to ben: It is here$/);
 });
 
 Deno.test("covey copy draws a bar on a terminal, and with --detach does not wait", async () => {
