@@ -2,6 +2,7 @@ import { type HttpReply, replyOf } from "../http_client.ts";
 import { readBoundedText } from "./bounded_json.ts";
 import { restOf } from "./rate_limit.ts";
 import { restInBody } from "./rest_in_body.ts";
+import { mayBeUnready, unreadyFault } from "./unready.ts";
 
 /** Enough for any error that is worth reading. */
 const MOST_ERROR_BYTES = 256 * 1024;
@@ -16,6 +17,7 @@ const REFUSED_KEYS: ReadonlySet<number> = new Set([401, 403]);
  * @param reply The reply; its body is used up where it is an error.
  * @param key Key that the call was made with, or null.
  * @param nowMs Wall-clock time.
+ * @throws {Fault} `engine_loading` or `queue_full` where the server can not answer just now.
  */
 export async function adoptReply(
   reply: HttpReply,
@@ -27,7 +29,8 @@ export async function adoptReply(
   const rest = headers.get("retry-after") ??
     (status === RATE_LIMITED ? restOf(headers, nowMs) : null);
   const mayTellRest = status === RATE_LIMITED && rest === null;
-  if (key === null && !mayTellRest) return withRest(reply, rest);
+  const isUnsure = mayTellRest || mayBeUnready(status);
+  if (key === null && !isUnsure) return withRest(reply, rest);
   if (REFUSED_KEYS.has(status)) {
     await body.cancel(null);
     // The caller's own key is not the one that was refused.
@@ -36,6 +39,10 @@ export async function adoptReply(
   const text = await readBoundedText(body, MOST_ERROR_BYTES);
   if (text === null) {
     return errorReply(status, `The provider answered ${status}`);
+  }
+  if (mayBeUnready(status)) {
+    const fault = unreadyFault(status, text, rest);
+    if (fault !== null) throw fault;
   }
   const type = headers.get("content-type");
   const error = replyOf(
