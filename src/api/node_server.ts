@@ -79,6 +79,7 @@ export function bindWithNode(options: NodeServerOptions): Bind {
     });
     server.on("close", () => finished.resolve());
     const sockets = new Map<Socket, string>();
+    const underWay = new Set<IncomingMessage>();
     const running = new Set<Promise<void>>();
     let draining = false;
 
@@ -88,7 +89,12 @@ export function bindWithNode(options: NodeServerOptions): Bind {
       if (event === "connection" && !enter(values[0] as Socket)) return true;
       return Reflect.apply(emit, server, [event, ...values]);
     };
-    server.on("clientError", (_error, socket) => socket.destroy());
+    server.on("clientError", (error, socket) => {
+      // Whoever waits for an answer, or reads one, can take no other.
+      const waits = [...underWay].some((one) => one.socket === socket);
+      if (waits) socket.destroy();
+      else refuseUnreadable(error, socket as Socket);
+    });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     server.on("request", (message: IncomingMessage, response) => {
       const done = serve(message, response).catch(() => void response.destroy())
@@ -121,7 +127,9 @@ export function bindWithNode(options: NodeServerOptions): Bind {
       // A client may leave at any time; what it left behind is seen below.
       message.on("error", () => {});
       response.on("error", () => {});
+      underWay.add(message);
       response.once("close", () => {
+        underWay.delete(message);
         left.abort(new DOMException("The client left", "AbortError"));
         closed.resolve();
       });
@@ -214,6 +222,25 @@ async function listen(server: Server, at: ListenAt): Promise<number> {
 function originOf(host: string, port: number, tls: TlsIdentity | null): string {
   const scheme = tls === null ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** What stands for requests that end before they were read, by the parser's word for why. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+};
+
+/** Say in HTTP's own words that this was none, and hang up. */
+function refuseUnreadable(error: Error, socket: Socket): void {
+  const code = "code" in error ? String(error.code) : "";
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${
+        REFUSALS[code] ?? "400 Bad Request"
+      }\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+    );
+  }
+  socket.destroySoon();
 }
 
 function unreadable(target: string): Response {
