@@ -42,11 +42,46 @@ interface Answer {
   readonly outputTokens: number;
 }
 
-async function main(args: readonly string[]): Promise<void> {
+const DONE = 0;
+const WRONG_USAGE = 2;
+/** What a shell shows for a program that Ctrl-C ended. */
+const INTERRUPTED = 130;
+
+/**
+ * Run the demo to its end.
+ *
+ * @param args `--once`, or nothing.
+ * @returns The exit code.
+ */
+async function main(args: readonly string[]): Promise<number> {
+  if (args.some((arg) => arg !== "--once")) {
+    say("Usage: deno task demo [--once]");
+    return args.includes("--help") ? DONE : WRONG_USAGE;
+  }
   const once = args.includes("--once");
-  const folder = await Deno.makeTempDir({ prefix: "covey-demo-" });
+  // Whenever Ctrl-C comes, no node and no folder is left behind.
   await using stack = new AsyncDisposableStack();
+  const folder = await Deno.makeTempDir({ prefix: "covey-demo-" });
   stack.defer(() => Deno.remove(folder, { recursive: true }));
+  const pressed = interrupted().then(() => false);
+  const shown = show(once, folder, stack).then(() => true);
+  if (!await Promise.race([shown, pressed])) {
+    // The nodes are taken away from it in the middle.
+    shown.catch(() => {});
+    return INTERRUPTED;
+  }
+  if (once) return DONE;
+  say("anna stays up; Ctrl-C ends the demo.");
+  await pressed;
+  return DONE;
+}
+
+/** The tour. What it starts goes into `stack`. */
+async function show(
+  once: boolean,
+  folder: string,
+  stack: AsyncDisposableStack,
+): Promise<void> {
   say("Covey demo: two nodes on this machine, found by one shared secret.\n");
   const models = join(folder, "models");
   await writeCoveyTiny(models);
@@ -54,8 +89,9 @@ async function main(args: readonly string[]): Promise<void> {
     "Made covey-tiny, a model of random weights: it answers noise, really computed.",
   );
   const secret = crypto.getRandomValues(new Uint8Array(20)).toHex();
-  const start = (name: string) =>
-    startNode({
+  const start = async (name: string) => {
+    if (stack.disposed) throw new Error("The demo was left");
+    const starting = startNode({
       name,
       dataDir: join(folder, name),
       config: SIMULATED,
@@ -70,8 +106,15 @@ async function main(args: readonly string[]): Promise<void> {
         COVEY_ROUTING: "balanced",
       },
     });
-  const anna = stack.use(await start("anna"));
-  const ben = stack.use(await start("ben"));
+    stack.defer(async () => {
+      // One that failed has ended already, and says why to who awaits it.
+      const [node] = await Promise.allSettled([starting]);
+      if (node.status === "fulfilled") await node.value.end("SIGTERM");
+    });
+    return await starting;
+  };
+  const anna = await start("anna");
+  const ben = await start("ben");
   const formedMs = await membersSeen([anna.url, ben.url], 2, 15_000);
   const members = await listMembers(anna.url);
   say(
@@ -135,12 +178,7 @@ async function main(args: readonly string[]): Promise<void> {
     gainAtConcurrency4: Number(gain.factor.toFixed(2)),
     afterKill: survivor,
   };
-  if (once) {
-    say(JSON.stringify(summary));
-    return;
-  }
-  say("anna stays up; Ctrl-C ends the demo.");
-  await interrupted();
+  if (once) say(JSON.stringify(summary));
 }
 
 /** Who is asked, and where the answer may come from. */
@@ -198,8 +236,6 @@ async function interrupted(): Promise<void> {
   Deno.addSignalListener("SIGINT", press);
   Deno.addSignalListener("SIGTERM", press);
   await pressed.promise;
-  Deno.removeSignalListener("SIGINT", press);
-  Deno.removeSignalListener("SIGTERM", press);
 }
 
 function ms(value: number): string {
@@ -210,4 +246,5 @@ function say(text: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 
-if (import.meta.main) await main(Deno.args);
+// The tour's timers may still run when it was left.
+if (import.meta.main) Deno.exit(await main(Deno.args));
