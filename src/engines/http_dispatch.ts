@@ -8,8 +8,9 @@ import {
   SourcedAnswer,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
-import type { HttpClient } from "./http_client.ts";
+import type { HttpClient, HttpReply } from "./http_client.ts";
 import { MalformedAnswerError } from "./plain_http/malformed_answer.ts";
+import { WholeAsEvents } from "./whole_as_events.ts";
 
 /** A server that speaks OpenAI's dialect. */
 export interface HttpTarget {
@@ -32,9 +33,15 @@ const PATHS: Readonly<Record<Capability, string>> = {
 /** Work whose answer is written piece by piece, and can be streamed. */
 const WRITTEN: ReadonlySet<Capability> = new Set(["chat", "completion"]);
 
+const JSON_TYPE = "application/json";
+const EVENTS_TYPE = "text/event-stream";
+const LEAST_OK = 200;
+const LEAST_NOT_OK = 300;
+
 /**
  * Send an attempt to an engine's HTTP server. An answer with any status is an
- * answer, and its bytes pass through untouched.
+ * answer, and its bytes pass through untouched; but one that is no stream where
+ * a stream was asked for becomes one, and a stream for nobody is refused.
  *
  * @param target The server.
  * @param attempt What to ask it.
@@ -83,13 +90,14 @@ export async function dispatchHttp(
         },
       either.signal,
     );
+    const { body, contentType } = await inAskedShape(response, attempt);
     return new SourcedAnswer(
       {
         status: response.status,
-        contentType: response.headers.get("content-type") ?? "application/json",
+        contentType,
         retryAfter: response.headers.get("retry-after"),
       },
-      new PassedBody(response.body, {
+      new PassedBody(body, {
         reasonFor: (error) => reasonOf(error, target, signal),
         isDead: () => target.died.aborted,
         onEnd: end,
@@ -122,6 +130,37 @@ function bodyOf({ model, request, resume }: Attempt): JsonObject {
     // Usage is always asked for: predictions are held against it.
     ? { ...body, model, stream: true, stream_options: { include_usage: true } }
     : { ...body, model, stream: false };
+}
+
+interface Shaped {
+  readonly contentType: string;
+  readonly body: PieceSource;
+}
+
+/** Servers that pass `stream` over are read all the same, unless they stream to who wants an answer whole: its end would show nowhere. */
+async function inAskedShape(
+  { body, headers, status }: HttpReply,
+  { request }: Attempt,
+): Promise<Shaped> {
+  const said = headers.get("content-type");
+  const isWritten = WRITTEN.has(request.capability) &&
+    request.upkeep?.only === undefined &&
+    status >= LEAST_OK && status < LEAST_NOT_OK;
+  if (!isWritten) return { contentType: said ?? JSON_TYPE, body };
+  // Who says nothing is taken to do what was asked for.
+  const contentType = said ?? (request.stream ? EVENTS_TYPE : JSON_TYPE);
+  if (request.stream && contentType.startsWith(JSON_TYPE)) {
+    return { contentType: EVENTS_TYPE, body: new WholeAsEvents(body) };
+  }
+  if (request.stream || !contentType.startsWith(EVENTS_TYPE)) {
+    return { contentType, body };
+  }
+  await body.cancel(null);
+  throw new Fault(
+    "engine_failed",
+    "The engine streams its answer, which was asked for whole",
+    { origin: "engine" },
+  );
 }
 
 /** What to tell the caller of an error: its own leaving, the death, or a broken answer. */
