@@ -1,5 +1,6 @@
 import {
   type Attempt,
+  type Capability,
   type Engine,
   type EngineAnswer,
   Fault,
@@ -19,6 +20,7 @@ import type { WaitWatch } from "./wait_watch.ts";
 import {
   collectBody,
   discardAnswer,
+  endsAsJson,
   parseWhole,
   piecesOf,
 } from "./whole_answer.ts";
@@ -82,6 +84,8 @@ export type Accepted = Extract<StartResult, { readonly kind: "accepted" }>;
 
 /** 4xx that speak of the engine's state, not of the request. */
 const BUSY_STATUSES = new Set([408, 409, 425]);
+/** Always JSON, whatever else a caller may wish of the others. */
+const LISTS: ReadonlySet<Capability> = new Set(["embedding", "rerank"]);
 const COUNTED: ReadonlySet<FaultCode> = new Set<FaultCode>([
   "engine_failed",
   "engine_timeout",
@@ -201,22 +205,29 @@ function checkedWhole(
   pieces: readonly Uint8Array[],
 ): WholeAnswer {
   const tally = new AnswerTally();
-  if (
-    decodes(attempt.request.capability) &&
-    answer.contentType.startsWith("application/json")
-  ) {
+  const { capability } = attempt.request;
+  if (!answer.contentType.startsWith("application/json")) {
+    return wholeOf(answer, pieces, tally);
+  }
+  if (decodes(capability)) {
     const facts = factsOf(answer, pieces);
     if (facts === null || facts.error !== null) {
-      throw new Fault(
-        "engine_failed",
-        `Engine "${engine.id}" on ${engine.nodeName} gave no complete answer` +
-          (facts === null ? "" : `: ${facts.error}`),
-        { origin: "engine" },
-      );
+      throw incomplete(engine, facts?.error ?? null);
     }
     tally.add(facts);
+  } else if (LISTS.has(capability) && !endsAsJson(pieces)) {
+    throw incomplete(engine, null);
   }
   return wholeOf(answer, pieces, tally);
+}
+
+function incomplete(engine: Engine, why: string | null): Fault {
+  return new Fault(
+    "engine_failed",
+    `Engine "${engine.id}" on ${engine.nodeName} gave no complete answer` +
+      (why === null ? "" : `: ${why}`),
+    { origin: "engine" },
+  );
 }
 
 /** This node's own engines are read along, so that there is nothing to read again. */

@@ -97,6 +97,23 @@ export function parseWhole(
   return isJsonObject(parsed) ? parsed : undefined;
 }
 
+const CLOSES = new Set([0x7d, 0x5d]);
+const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/**
+ * Whether collected pieces end as a JSON object or array does. Cheap however
+ * long they are: what broke off without a word does not.
+ *
+ * @param pieces The bytes, cut anywhere.
+ */
+export function endsAsJson(pieces: readonly Uint8Array[]): boolean {
+  for (const piece of pieces.toReversed()) {
+    const last = piece.findLast((byte) => !SPACES.has(byte));
+    if (last !== undefined) return CLOSES.has(last);
+  }
+  return false;
+}
+
 function textOf(pieces: readonly Uint8Array[]): string {
   const decoder = new TextDecoder();
   const [only] = pieces;

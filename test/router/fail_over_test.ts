@@ -143,6 +143,28 @@ Deno.test("route collects an answer that is no stream, so that it fails over unt
   }
 });
 
+Deno.test("route asks another engine for a list of vectors that ended early without a word (EMB-03)", async () => {
+  const list = '{"object":"list","data":[{"index":0,"embedding":[1]}]}';
+  const listed = (...steps: readonly string[]): Script => ({
+    kind: "answer",
+    contentType: "application/json",
+    steps,
+  });
+  const offers = [offerOf({ capabilities: ["embedding", "rerank"] })];
+  for (const early of [listed(), listed(list.slice(0, 30)), listed("\n ")]) {
+    for (const capability of ["embedding", "rerank"] as const) {
+      const setup = setUpRouter(() => early, [
+        () => listed(list.slice(0, -1), "} \n"),
+      ], { offers });
+      const part = { capability, stream: false, body: { input: "hi" } };
+      const { answer, body } = await ask(setup, part);
+      assert.equal(answer.node, nodeIdOf(2));
+      assert.equal(body, `${list} \n`);
+      assertAtRest(setup);
+    }
+  }
+});
+
 Deno.test("route passes the engine's 4xx on unchanged, asks nobody else, and opens no breaker (RTE-01)", async () => {
   for (const status of [400, 401, 404, 413, 422]) {
     const setup = setUpRouter(
