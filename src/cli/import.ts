@@ -33,11 +33,17 @@ export const importCommand: Command = {
     if (more.length > 0 || found === (folder !== "")) {
       return sayUsage("Give one folder, or --found", usage, context);
     }
+    const path = absolute(folder, context.workingFolder);
     const reply = await context.postLines(
       "/covey/imports",
-      found ? { found } : { folder: absolute(folder, context.workingFolder) },
+      found ? { found } : { folder: path },
       () => {},
     );
+    if (reply.kind === "refused" && !found) {
+      // The node keeps paths to itself, and may be on another machine.
+      const message = `${reply.message}; the node was asked for "${path}"`;
+      return sayFailure({ ...reply, message }, context);
+    }
     if (reply.kind !== "answered") return sayFailure(reply, context);
     const { body } = reply;
     if (!isJsonObject(body) || !Array.isArray(body["imported"])) {

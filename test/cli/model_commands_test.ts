@@ -253,6 +253,17 @@ Deno.test("import says what was linked, copied and left out", async () => {
     const { sent } = await run(["import", said], {});
     assert.deepEqual(sent.map(({ body }) => body), [body]);
   }
+  const lost = await run(["import", "modles"], {
+    "POST /covey/imports": {
+      kind: "refused",
+      status: 404,
+      message: "Failed to import the folder: it is not there",
+      body: undefined,
+    },
+  });
+  assert.deepEqual(lost.err, [
+    'Failed to import the folder: it is not there; the node was asked for "/home/ada/modles"',
+  ]);
   assert.equal((await run(["import"], {})).code, 2);
   assert.equal((await run(["import", "--found", "x"], {})).code, 2);
 });
