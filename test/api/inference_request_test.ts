@@ -84,6 +84,13 @@ Deno.test("a seed of 64 bits reaches the engine as it came, and a longer one is 
   }
 });
 
+Deno.test("logit_bias passes in OpenAI's form and in llama.cpp's", async () => {
+  for (const logit_bias of [{ "15043": -100 }, [[15043, 1], [" no", false]]]) {
+    const { body } = await asked({ ...CHAT, logit_bias });
+    assert.deepEqual(body.logit_bias, logit_bias);
+  }
+});
+
 Deno.test("REQ-01 stop and the bounds of the answer are read in every legal spelling", async () => {
   for (const stop of ["END", ["END", "X"]]) {
     assert.deepEqual((await asked({ ...CHAT, stop })).body.stop, stop);

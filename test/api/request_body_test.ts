@@ -65,6 +65,8 @@ Deno.test("handle refuses bodies that are no chat request, naming what is wrong"
     [{ ...CHAT, temperature: "hot" }, "temperature", /number/],
     [{ ...CHAT, n: 0 }, "n", /at least 1/],
     [{ ...CHAT, tools: {} }, "tools", /array of tools/],
+    [{ ...CHAT, logit_bias: [1] }, "logit_bias", /token ids and numbers/],
+    [{ ...CHAT, logit_bias: "a" }, "logit_bias", /token ids and numbers/],
     [
       { ...CHAT, stream_options: { include_usage: 1 } },
       "stream_options.include_usage",

@@ -48,7 +48,8 @@ const SCHEMA = z.looseObject({
   presence_penalty: number,
   seed,
   n: count.nullish(),
-  logit_bias: z.looseObject({}, {
+  // A list of pairs is llama.cpp's form, which takes texts for tokens too.
+  logit_bias: z.union([z.looseObject({}), z.array(z.array(z.unknown()))], {
     error: "must be an object of token ids and numbers",
   }).nullish(),
 });
