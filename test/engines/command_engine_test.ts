@@ -13,6 +13,7 @@ import { readWav, resample, writeWav } from "../../src/engines/command/wav.ts";
 import { buildAttempt, testNodeId } from "../fakes/attempt_builder.ts";
 import { FakeProcesses } from "../fakes/fake_processes.ts";
 import { QuietLog } from "../fakes/quiet_log.ts";
+import { until } from "../fakes/simulated_pair.ts";
 
 const SPEAKER: CommandModel = {
   id: "speaker",
@@ -116,6 +117,22 @@ Deno.test("a command engine kills its program when the client leaves, when its t
     assert.deepEqual(await setup.files.list("/tmp"), []);
     await setup.engine[Symbol.asyncDispose]();
   }
+});
+
+Deno.test("a command engine is done when its program is gone, whoever else holds its input open unread", async () => {
+  const setup = engineUnderTest();
+  await using _engine = setup.engine;
+  setup.processes.onSpawn = (child) => {
+    child.reads = false;
+    child.exit(3);
+  };
+  const failed = assert.rejects(
+    answerOf(setup, speech({})),
+    /ended with code 3/,
+  );
+  await until(setup.clock, failed);
+  assert.deepEqual(setup.engine.view().offers[0]?.queue.runningMs, []);
+  assert.deepEqual(await setup.files.list("/tmp"), []);
 });
 
 Deno.test("a command engine names ffmpeg where a format needs it, and takes no more than its slots", async () => {

@@ -15,6 +15,8 @@ export class FakeChild implements Child {
   input = "";
   /** Whether SIGTERM ends it. */
   obeys = true;
+  /** Whether anybody takes what is written to its standard input. */
+  reads = true;
   readonly #exit = Promise.withResolvers<ExitStatus>();
   readonly exited = this.#exit.promise;
   #out: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | null = null;
@@ -30,7 +32,8 @@ export class FakeChild implements Child {
     },
   });
   readonly stdin = new WritableStream<Uint8Array<ArrayBuffer>>({
-    write: (bytes) => {
+    write: async (bytes) => {
+      if (!this.reads) await new Promise(() => {});
       this.input += new TextDecoder().decode(bytes);
     },
   });

@@ -1,10 +1,11 @@
 import { Fault, type Log } from "../../domain/mod.ts";
 import type { Child, Clock, Processes } from "../../platform/mod.ts";
 import { drainLines } from "../bounded_lines.ts";
+import { orAborted } from "../or_aborted.ts";
 
 const KEPT_LINES = 10;
 const LONGEST_LINE = 512;
-/** What a grandchild that holds the streams open is waited for once the program is gone. */
+/** What a grandchild that holds the streams open, its input among them, is waited for once the program is gone. */
 const DRAIN_MS = 1_000;
 
 /** One run of a program. */
@@ -69,7 +70,7 @@ export async function runProgram(
   };
   const onAbort = () => breakOff(null);
   signal.addEventListener("abort", onAbort, { once: true });
-  using _limit = clock.after(run.timeLimitMs, () =>
+  using limit = clock.after(run.timeLimitMs, () =>
     breakOff(
       new Fault(
         "engine_timeout",
@@ -80,7 +81,7 @@ export async function runProgram(
     ));
   const complaints: string[] = [];
   const streams = Promise.allSettled([
-    feed(child, run.input),
+    orAborted(feed(child, run.input), reading.signal),
     collect(child, run.mostBytes, reading.signal, () =>
       breakOff(
         new Fault("engine_failed", `"${baseOf(name)}" prints too much`),
@@ -91,6 +92,7 @@ export async function runProgram(
     }, reading.signal),
   ]);
   const { code } = await child.exited;
+  limit[Symbol.dispose]();
   signal.removeEventListener("abort", onAbort);
   using _drain = clock.after(DRAIN_MS, () => reading.abort());
   const [, output] = await streams;
