@@ -69,6 +69,7 @@ export function chatBodyOf(body: JsonObject): JsonObject {
       : {}),
     ...(tools.length > 0 ? { tools, ...choiceOf(body.tool_choice) } : {}),
     ...(format === null ? {} : { response_format: format }),
+    ...thinkingOf(body.thinking),
     ...(body.stream === true
       ? { stream_options: { include_usage: true } }
       : {}),
@@ -138,6 +139,16 @@ function choiceOf(choice: JsonValue | undefined): JsonObject {
         'must be "auto", "any", "tool" or "none"',
       );
   }
+}
+
+/**
+ * Templates of models that think unless told otherwise know the switch under
+ * this name. It is never turned on: some servers refuse that for other models.
+ */
+function thinkingOf(thinking: JsonValue | undefined): JsonObject {
+  return isJsonObject(thinking) && thinking.type === "disabled"
+    ? { chat_template_kwargs: { enable_thinking: false } }
+    : {};
 }
 
 /** Structured output, in its present spelling and that of its beta. */

@@ -378,6 +378,23 @@ Deno.test("REQ-01 empty stop_sequences reach no engine; output_format becomes a 
   });
 });
 
+Deno.test("thinking is turned off where that is asked for, and on by nobody", async () => {
+  const { api, router } = apiUnderTest();
+  router.answer = () => ({ body: '{"choices":[]}' });
+  for (
+    const [thinking, expected] of [
+      [{ type: "disabled" }, { enable_thinking: false }],
+      [{ type: "enabled", budget_tokens: 1024 }, undefined],
+      [{ type: "adaptive" }, undefined],
+      [null, undefined],
+    ] as const
+  ) {
+    await api.handle(post(PATH, { ...ASK, thinking }), LOOPBACK);
+    const { body } = router.requests.at(-1) ?? {};
+    assert.deepEqual(body?.chat_template_kwargs, expected);
+  }
+});
+
 Deno.test("what is wrong is named in Anthropic's shape", async () => {
   const { api } = apiUnderTest();
   const user = (...content: unknown[]) => ({
