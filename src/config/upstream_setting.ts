@@ -4,7 +4,8 @@ import { urlOf } from "./plain_value.ts";
 import { accept, listOf, refuse, type Verdict } from "./setting.ts";
 
 /** What the setting accepts. */
-export const UPSTREAM_FORMS = "auto, off, or a list of name=kind:url";
+export const UPSTREAM_FORMS =
+  "auto, off, or a list of name=kind:url, such as box=ollama:http://192.0.2.5:11434";
 
 const KINDS: ReadonlyMap<string, UpstreamConfig["kind"]> = new Map([
   ["ollama", "ollama"],
