@@ -3,6 +3,7 @@ import type { ApiOptions, Call, Handler } from "../context.ts";
 import { jsonResponse } from "../dialect/respond.ts";
 import { readJsonObject } from "../json_body.ts";
 import { listingsFor, offersFor } from "../model_reach.ts";
+import { headersIn } from "./model_details.ts";
 import { OLLAMA_VERSION, runningOf, showModel, tagsOf } from "./models.ts";
 
 /** The handlers of Ollama's lists. */
@@ -25,12 +26,19 @@ export function createOllamaLists(
 ): OllamaLists {
   const startedAt = new Date(startedMs).toISOString();
   const listings = (call: Call) => listingsFor(call, options);
-  const { clock } = options;
+  const { clock, models } = options;
   return {
     version: () => answer({ version: OLLAMA_VERSION }),
-    tags: async (call) => answer(await tagsOf(listings(call), startedAt)),
+    tags: async (call) =>
+      answer(await tagsOf(listings(call), headersIn(models), startedAt)),
     running: async (call) =>
-      answer(await runningOf(offersFor(call, options), clock.now())),
+      answer(
+        await runningOf(
+          offersFor(call, options),
+          headersIn(models),
+          clock.now(),
+        ),
+      ),
     async show(call) {
       const body = await readJsonObject(
         call.request,
@@ -38,7 +46,9 @@ export function createOllamaLists(
         clock,
         call.fields,
       );
-      return answer(showModel(body, listings(call), startedAt));
+      return answer(
+        showModel(body, listings(call), headersIn(models), startedAt),
+      );
     },
   };
 }

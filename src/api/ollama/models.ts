@@ -7,6 +7,7 @@ import {
 } from "../../domain/mod.ts";
 import { findModel } from "../openai/models.ts";
 import { wrongField } from "../openai/request_fault.ts";
+import { detailsOf, type HeaderOf } from "./model_details.ts";
 import { tagDigest } from "./tag_digest.ts";
 
 /** The state of Ollama's API that is spoken here; clients look for what a version knows. */
@@ -16,15 +17,17 @@ export const OLLAMA_VERSION = "0.13.5";
  * Write `GET /api/tags`.
  *
  * @param listings The models in reach.
+ * @param headerOf Finds what a model's file says.
  * @param modifiedAt ISO 8601; when this node started, since no engine knows.
  */
 export async function tagsOf(
   listings: readonly ModelListing[],
+  headerOf: HeaderOf,
   modifiedAt: string,
 ): Promise<JsonObject> {
   return {
     models: await Promise.all(listings.map(async (one) => ({
-      ...await tagOf(one),
+      ...await tagOf(one, headerOf),
       modified_at: modifiedAt,
     }))),
   };
@@ -35,22 +38,27 @@ export async function tagsOf(
  * there, engine by engine.
  *
  * @param offers What engines in reach say of their models.
+ * @param headerOf Finds what a model's file says.
  * @param nowMs Wall-clock time.
  */
 export async function runningOf(
   offers: readonly PlacedOffer[],
+  headerOf: HeaderOf,
   nowMs: number,
 ): Promise<JsonObject> {
   const inMemory = offers.filter(({ offer: { state } }) =>
     state.kind === "warm" || state.kind === "loading"
   );
   return {
-    models: await Promise.all(inMemory.map((one) => runningModel(one, nowMs))),
+    models: await Promise.all(
+      inMemory.map((one) => runningModel(one, headerOf, nowMs)),
+    ),
   };
 }
 
 async function runningModel(
   { nodeName, offer }: PlacedOffer,
+  headerOf: HeaderOf,
   nowMs: number,
 ): Promise<JsonObject> {
   const { contextLength, memory, model, residency, root, state } = offer;
@@ -62,7 +70,7 @@ async function runningModel(
       model,
       ...(memoryBytes === undefined ? {} : { sizeBytes: memoryBytes }),
       ...(root === null ? {} : { root }),
-    }),
+    }, headerOf),
     expires_at: new Date(expiryOf(residency, nowMs)).toISOString(),
     size_vram: residency?.cardBytes ?? 0,
     context_length: contextLength,
@@ -87,6 +95,7 @@ function expiryOf(residency: Residency | undefined, nowMs: number): number {
 /** Weights of unknown size, such as a provider's, have size 0. */
 async function tagOf(
   listing: Pick<ModelListing, "model" | "sizeBytes" | "root">,
+  headerOf: HeaderOf,
 ): Promise<JsonObject> {
   const { model, sizeBytes } = listing;
   return {
@@ -94,31 +103,23 @@ async function tagOf(
     model,
     size: sizeBytes ?? 0,
     digest: await tagDigest(listing),
-    details: DETAILS,
+    details: detailsOf(headerOf(model)),
   };
 }
-
-/** What engines do not tell, in the form that clients expect. */
-const DETAILS: JsonObject = {
-  parent_model: "",
-  format: "gguf",
-  family: "",
-  families: [],
-  parameter_size: "",
-  quantization_level: "",
-};
 
 /**
  * Answer `POST /api/show`.
  *
  * @param body The body; `name` is the older spelling of `model`.
  * @param listings The models in reach.
+ * @param headerOf Finds what a model's file says.
  * @param modifiedAt ISO 8601.
  * @throws {Fault} `model_not_found`, or `invalid_request` where none is named.
  */
 export function showModel(
   body: JsonObject,
   listings: readonly ModelListing[],
+  headerOf: HeaderOf,
   modifiedAt: string,
 ): JsonObject {
   // By hand: whoever only looks around must not load the schemas' library.
@@ -127,24 +128,26 @@ export function showModel(
     throw wrongField("model", "must name a model");
   }
   const listing = findModel(listings, name);
+  const header = headerOf(listing.model);
+  const architecture = header?.architecture ?? UNKNOWN_ARCHITECTURE;
   return {
     modelfile: "",
     parameters: "",
     template: "",
-    details: DETAILS,
+    details: detailsOf(header),
     model_info: {
-      "general.architecture": ARCHITECTURE,
+      "general.architecture": architecture,
       // What editors show the model as.
       "general.basename": listing.model,
-      [`${ARCHITECTURE}.context_length`]: listing.contextLength,
+      [`${architecture}.context_length`]: listing.contextLength,
     },
     capabilities: capabilitiesOf(listing),
     modified_at: modifiedAt,
   };
 }
 
-/** Engines do not tell the architecture; clients look for `<architecture>.context_length`. */
-const ARCHITECTURE = "covey";
+/** Of a model that does not lie here; clients look for `<architecture>.context_length`. */
+const UNKNOWN_ARCHITECTURE = "covey";
 
 function capabilitiesOf(
   { capabilities, features = [] }: ModelListing,

@@ -57,6 +57,58 @@ Deno.test("MOD-01 tags, ps and show list the models in reach under both spelling
   assert(major > 0 || minor > 13 || (minor === 13 && patch >= 4), version);
 });
 
+Deno.test("tags, ps and show tell what the file of a model that lies here says of itself", async () => {
+  const never = () => Promise.reject(new Error("Not expected"));
+  const { api, router } = apiUnderTest({
+    models: {
+      list: () => [{
+        name: "m",
+        path: "/models/m.gguf",
+        sizeBytes: 9,
+        architecture: "qwen3",
+        contextLength: 32_768,
+        capabilities: ["chat"],
+        features: [],
+        root: null,
+        quantisation: "Q4_K_M",
+      }],
+      invalid: () => [],
+      verify: never,
+      remove: never,
+      alias: never,
+    },
+  });
+  router.listings = ["m", "far"].map((model) => ({
+    model,
+    capabilities: ["chat"],
+    contextLength: 4096,
+    nodes: [SELF],
+    warm: true,
+  }));
+  router.placed = [{
+    node: SELF,
+    nodeName: "anna",
+    engine: "embedded",
+    offer: offerOf({ model: "m" }),
+  }];
+  const json = async (request: Request) =>
+    await (await api.handle(request, LOOPBACK)).json();
+  const [m, far] = (await json(get("/api/tags"))).models;
+  assert.equal(m.details.family, "qwen3");
+  assert.deepEqual(m.details.families, ["qwen3"]);
+  assert.equal(m.details.quantization_level, "Q4_K_M");
+  assert.equal(far.details.family, "");
+  const [running] = (await json(get("/api/ps"))).models;
+  assert.deepEqual(running.details, m.details);
+  const shown = await json(post("/api/show", { model: "m:latest" }));
+  assert.deepEqual(shown.details, m.details);
+  assert.deepEqual(shown.model_info, {
+    "general.architecture": "qwen3",
+    "general.basename": "m",
+    "qwen3.context_length": 4096,
+  });
+});
+
 Deno.test("ps says of each model in memory what it takes, how long it stays and how far its load is", async () => {
   const { api, clock, router } = apiUnderTest();
   const residency = {
