@@ -25,6 +25,8 @@ import { bodyOf, nodeIdOf } from "./link/link_fixture.ts";
 
 /** The secret of honest nodes. */
 export const SECRET = "correct horse battery staple";
+/** How much longer than usual nodes wait for each other: a loaded machine makes none of them silent. */
+const PATIENCE = 10;
 /** Counts nothing. */
 export const noMetrics: Metrics = {
   counter: () => ({ add() {} }),
@@ -128,6 +130,7 @@ export class TestNode {
         ...clock,
         now: () => clock.now() + (settings.clockOffMs ?? 0),
         monotonic: () => clock.monotonic() + (settings.movedOnMs?.() ?? 0),
+        deadline: (ms, parent) => clock.deadline(ms * PATIENCE, parent),
       },
       entropy: createSystemEntropy(),
       files: this.files,
