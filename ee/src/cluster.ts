@@ -16,11 +16,13 @@ import {
 } from "@covey/core/domain";
 import type { Clock, Platform } from "@covey/core/platform";
 import { AuditLog } from "./audit/audit_log.ts";
-import type { MachineFacts } from "./identity/machine_facts.ts";
+import { StandingPulls } from "./copy/standing_pulls.ts";
 import type { ClusterKeys } from "./identity/cluster_keys.ts";
-import type { NodeIdentity } from "./identity/node_identity.ts";
-import type { Licence } from "./licence/licence.ts";
-import type { LinkCredentials, LinkSockets } from "./link/link_sockets.ts";
+import {
+  type GroundSeams,
+  type Groundwork,
+  readGroundwork,
+} from "./groundwork.ts";
 import type { Patient } from "./doctor/consult.ts";
 import type { Discover, RunningCluster } from "./running_cluster.ts";
 
@@ -45,15 +47,9 @@ export function createCluster(
 }
 
 /** What tests put in the place of the real world. */
-export interface ClusterSeams {
-  /** Keys of licence issuers instead of those compiled in. */
-  readonly licenceKeys?: readonly string[];
-  /** The machine instead of the one this process runs on. */
-  readonly machine?: MachineFacts;
+export interface ClusterSeams extends GroundSeams {
   /** Discovery instead of the real LAN's. */
   readonly discover?: Discover;
-  /** The member link over these instead of TLS over TCP. */
-  readonly sockets?: LinkSockets;
   /** Keys of a secret instead of what is derived at some cost. */
   deriveKeys?(secret: Secret): Promise<ClusterKeys>;
 }
@@ -96,13 +92,6 @@ export function createClusterWithSeams(
   );
 }
 
-/** What is read once, when the cluster is first to come up. */
-interface Groundwork {
-  readonly identity: NodeIdentity & LinkCredentials;
-  readonly machine: MachineFacts;
-  readonly licence: Licence | null;
-}
-
 class BackgroundCluster implements Cluster {
   readonly #host: Host;
   readonly #platform: Platform;
@@ -111,6 +100,7 @@ class BackgroundCluster implements Cluster {
   readonly #audit: AuditLog;
   readonly #healthChanges: Counter;
   readonly #coming: Promise<void>;
+  readonly #pulls: StandingPulls;
   readonly #life = new AbortController();
   #groundwork: Promise<Groundwork> | null = null;
   #running: RunningCluster | null = null;
@@ -141,6 +131,10 @@ class BackgroundCluster implements Cluster {
       () => countByHealth(this.members()),
     );
     this.#coming = this.#comeUp();
+    this.#pulls = new StandingPulls({
+      coming: this.#coming,
+      allies: () => this.#running?.copies.allies ?? null,
+    });
   }
 
   id(): string | null {
@@ -151,8 +145,8 @@ class BackgroundCluster implements Cluster {
     return this.#running?.engines() ?? [];
   }
 
-  pullAllies(): PullAllies | null {
-    return this.#running?.copies.allies ?? null;
+  pullAllies(): PullAllies {
+    return this.#pulls;
   }
 
   copyHelp(model: string): CopyHelp | null {
@@ -234,6 +228,7 @@ class BackgroundCluster implements Cluster {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#life.abort();
+    this.#pulls[Symbol.dispose]();
     const { clock } = this.#platform;
     const timeUp = new AbortController();
     const stopped = this.#stop().catch((error) =>
@@ -383,38 +378,10 @@ class BackgroundCluster implements Cluster {
   }
 
   #ground(): Promise<Groundwork> {
-    const reading = this.#groundwork ?? this.#readGround();
+    const reading = this.#groundwork ??
+      readGroundwork(this.#host, this.#platform, this.#seams);
     this.#groundwork = reading;
     return reading;
-  }
-
-  async #readGround(): Promise<Groundwork> {
-    const { config, log, node, stateDir } = this.#host;
-    const { clock, entropy, files } = this.#platform;
-    // Loaded here, so that a node without a cluster never pays for it.
-    const [
-      { loadIdentity },
-      { readMachineFacts },
-      { openLicence },
-      { LICENCE_KEYS },
-    ] = await Promise.all([
-      import("./identity/node_identity.ts"),
-      import("./identity/machine_facts.ts"),
-      import("./licence/licence.ts"),
-      import("./licence/licence_keys.ts"),
-    ]);
-    const machine = this.#seams.machine ?? await readMachineFacts(files);
-    const [identity, licence] = await Promise.all([
-      loadIdentity({ files, entropy, log, stateDir, nodeId: node.id, machine }),
-      openLicence(config.licence, {
-        publicKeys: this.#seams.licenceKeys ?? LICENCE_KEYS,
-        nowMs: clock.now(),
-        log,
-      }),
-    ]);
-    const { sockets } = this.#seams;
-    const carried = sockets === undefined ? {} : { sockets };
-    return { identity: { ...identity, ...carried }, licence, machine };
   }
 
   /**
@@ -453,6 +420,7 @@ class BackgroundCluster implements Cluster {
       audit: this.#audit,
       healthChanges: this.#healthChanges,
       discover: this.#discover,
+      pulls: this.#pulls,
     });
     this.#dormant = false;
     return clusterId;

@@ -5,6 +5,7 @@ import { spreadNews } from "./actions/spread_news.ts";
 import type { AuditLog } from "./audit/audit_log.ts";
 import { ClusterGate } from "./cluster_gate.ts";
 import { ClusterCopies } from "./copy/cluster_copies.ts";
+import type { StandingPulls } from "./copy/standing_pulls.ts";
 import type { Discovery, DiscoveryOptions, Sighting } from "./discovery/mod.ts";
 import type { Patient } from "./doctor/consult.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
@@ -55,6 +56,8 @@ export interface RunningOptions {
   readonly licence: Licence | null;
   readonly machine: MachineFacts;
   readonly discover: Discover;
+  /** Pulls of this node, which outlive its clusters. */
+  readonly pulls: StandingPulls;
 }
 
 /** The cluster once its keys are there: wires link, membership, admission and discovery. */

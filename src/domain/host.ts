@@ -77,7 +77,7 @@ export interface Cluster extends AsyncDisposable {
   engines(): readonly Engine[];
   /** All rows, self included. */
   members(): readonly MemberView[];
-  /** Members as pulls ask them first; null while there are none to ask. */
+  /** Members as pulls ask them first, whichever there are by then; null where there never are any. */
   pullAllies?(): PullAllies | null;
   /** Members as engine packs can be had of them; null while there are none to ask. */
   packAllies?(): PackAllies | null;

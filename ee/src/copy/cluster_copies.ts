@@ -48,28 +48,26 @@ export class ClusterCopies implements AsyncDisposable {
   }
 
   /** Members as pulls ask them first. */
-  get allies(): PullAllies {
-    return {
-      turn: async (want, tell, signal) => {
-        const { turns } = await this.#open();
-        return turns === null
-          ? { kind: "fetch", lease: { tell() {}, [Symbol.dispose]() {} } }
-          : await turns.turn(want, tell, signal);
-      },
-      offers: async (source, signal) => {
-        const { turns } = await this.#open();
-        return turns === null ? [] : await turns.offers(source, signal);
-      },
-      copy: async (want, tell, signal) => {
-        const { turns } = await this.#open();
-        return turns === null ? null : await turns.copy(want, tell, signal);
-      },
-      forget: (pull) => {
-        // Where nothing was ever copied there is nothing to drop.
-        this.#service?.then(({ turns }) => turns?.forget(pull), () => {});
-      },
-    };
-  }
+  readonly allies: PullAllies = {
+    turn: async (want, tell, signal) => {
+      const { turns } = await this.#open();
+      return turns === null
+        ? { kind: "fetch", lease: { tell() {}, [Symbol.dispose]() {} } }
+        : await turns.turn(want, tell, signal);
+    },
+    offers: async (source, signal) => {
+      const { turns } = await this.#open();
+      return turns === null ? [] : await turns.offers(source, signal);
+    },
+    copy: async (want, tell, signal) => {
+      const { turns } = await this.#open();
+      return turns === null ? null : await turns.copy(want, tell, signal);
+    },
+    forget: (pull) => {
+      // Where nothing was ever copied there is nothing to drop.
+      this.#service?.then(({ turns }) => turns?.forget(pull), () => {});
+    },
+  };
 
   /** What this node does about a model's demand; null for nothing. */
   help(model: string): CopyHelp | null {

@@ -3,6 +3,7 @@ import type { Platform } from "@covey/core/platform";
 import type { AuditLog } from "../audit/audit_log.ts";
 import type { NodeIdentity } from "../identity/node_identity.ts";
 import type { Peers } from "../membership/peers.ts";
+import type { StandingPulls } from "./standing_pulls.ts";
 
 /** What copying needs of the cluster. */
 export interface CopiesOptions {
@@ -11,6 +12,8 @@ export interface CopiesOptions {
   readonly identity: NodeIdentity;
   readonly peers: Peers;
   readonly audit: Pick<AuditLog, "note">;
+  /** Pulls of this node that were begun before. */
+  readonly pulls: Pick<StandingPulls, "showOn">;
 }
 
 /** What an operator asks of copies. */

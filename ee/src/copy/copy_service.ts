@@ -95,6 +95,7 @@ export class CopyService implements AsyncDisposable {
       sender: this.#sender,
       clock,
     });
+    if (this.turns !== null) options.pulls.showOn(this.turns);
   }
 
   /** Go on with what an earlier start began. */

@@ -7,6 +7,7 @@ import {
   type NodeId,
   type PullAllies,
   type PullCopyWant,
+  type PullLease,
   type PullOffer,
   type PullTurn,
   type PullWant,
@@ -112,6 +113,18 @@ export class PullTurns implements PullAllies {
       : { arrivals, want };
   }
 
+  /**
+   * Let members know from now on what this node fetches already.
+   *
+   * @param want What it fetches.
+   * @returns Held until that is over; null where another pull here is of the same.
+   */
+  attend(want: PullWant): PullLease | null {
+    if (this.#bids.has(want.key)) return null;
+    const bid = this.#bid(want, "fetching");
+    return this.#lease(want, bid);
+  }
+
   async turn(
     want: PullWant,
     tell: (progress: AllyProgress) => void,
@@ -174,18 +187,9 @@ export class PullTurns implements PullAllies {
     tell: (progress: AllyProgress) => void,
     signal: AbortSignal,
   ): Promise<PullTurn> {
-    const { key, parts } = want;
     const before = await this.#ownTurn(want, tell, signal);
     if (before !== null) return before;
-    const bid: Bid = {
-      phase: "bidding",
-      bidders: new Set(),
-      doneBytes: parts?.arrivedBytes ?? 0,
-      totalBytes: want.totalBytes,
-      arrivals: parts === null ? null : this.#logOf(parts),
-      want,
-    };
-    this.#bids.set(key, bid);
+    const bid = this.#bid(want, "bidding");
     let isLeased = false;
     try {
       await meetMembers(this.#options, signal);
@@ -195,6 +199,20 @@ export class PullTurns implements PullAllies {
     } finally {
       if (!isLeased) this.#end(bid);
     }
+  }
+
+  #bid(want: PullWant, phase: Bid["phase"]): Bid {
+    const { key, parts, totalBytes } = want;
+    const bid: Bid = {
+      phase,
+      bidders: new Set(),
+      doneBytes: parts?.arrivedBytes ?? 0,
+      totalBytes,
+      arrivals: parts === null ? null : this.#logOf(parts),
+      want,
+    };
+    this.#bids.set(key, bid);
+    return bid;
   }
 
   #logOf(parts: NonNullable<PullWant["parts"]>): ArrivalLog {
@@ -414,7 +432,7 @@ export class PullTurns implements PullAllies {
     return { kind: "relayed", root, from, lease: this.#lease(want, bid) };
   }
 
-  #lease({ key, model }: PullWant, bid: Bid) {
+  #lease({ key, model }: PullWant, bid: Bid): PullLease {
     return {
       tell: (doneBytes: number, totalBytes: number | null) => {
         bid.doneBytes = doneBytes;

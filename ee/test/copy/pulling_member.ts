@@ -53,11 +53,13 @@ export async function startPulling(
     readonly role?: "node" | "controller";
     readonly files?: MemoryFiles;
     readonly pieceBytes?: number;
+    /** Null for a member that comes by invitation. */
+    readonly secret?: string | null;
   } = {},
 ) {
   const files = settings.files ??
     new MemoryFiles({ "/models/.keep": "", "/data/.keep": "" });
-  const { pieceBytes, role = "node" } = settings;
+  const { pieceBytes, role = "node", secret } = settings;
   const here = createPullingNode({
     files,
     hub: hub.origin,
@@ -69,12 +71,14 @@ export async function startPulling(
     files,
     models: here.shelf,
     role,
+    ...secret === undefined ? {} : { secret },
     movedOnMs: () => movedOnMs,
   });
   const cluster = await node.cluster;
   return {
     ...here,
     node,
+    cluster,
     files,
     /** Move its monotonic clock on. */
     moveOn(ms: number) {
