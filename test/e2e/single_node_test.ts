@@ -2,12 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { writeCoveyTiny } from "../../scripts/fixtures/covey_tiny.ts";
+import { bundleProgram } from "../../scripts/lab/bundle.ts";
 import { streamChat } from "../../scripts/lab/chat.ts";
-import {
-  FROM_SOURCE,
-  type NodeProcess,
-  startNode,
-} from "../../scripts/lab/node_process.ts";
+import { type NodeProcess, startNode } from "../../scripts/lab/node_process.ts";
 import { eventually } from "../../scripts/lab/eventually.ts";
 import {
   descendants,
@@ -66,7 +63,7 @@ Deno.test({
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
-    const command = await bundled(join(folder, "program"));
+    const command = await bundleProgram(join(folder, "program"));
     const start = () =>
       startNode({
         name: "solo",
@@ -85,37 +82,6 @@ Deno.test({
     );
   },
 });
-
-/** Bundle the program as the builds do, and return the command that runs it. */
-async function bundled(folder: string): Promise<string[]> {
-  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "bundle",
-      "--quiet",
-      "--platform",
-      "deno",
-      "--code-splitting",
-      "--external",
-      "node-llama-cpp",
-      "--external",
-      "systeminformation",
-      "--outdir",
-      folder,
-      FROM_SOURCE.at(-1) ?? "",
-    ],
-    stdin: "null",
-  }).output();
-  assert.equal(code, 0, new TextDecoder().decode(stderr));
-  return [
-    Deno.execPath(),
-    "run",
-    "--no-prompt",
-    "--no-config",
-    "--no-code-cache",
-    "-A",
-    join(folder, "main.js"),
-  ];
-}
 
 Deno.test("the OpenAI client streams a chat from the embedded engine", async () => {
   await using stack = new AsyncDisposableStack();
