@@ -52,8 +52,10 @@ export function startHub(
 ): HubServer {
   const held = new Map(Object.entries(files));
   const requests: HubRequest[] = [];
+  const closing = new AbortController();
+  const { signal } = closing;
   const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    { hostname: "127.0.0.1", port: 0, signal, onListen: () => {} },
     (request) => answer(hub, request),
   );
   const hub: HubServer = {
@@ -62,7 +64,9 @@ export function startHub(
     requests,
     faults: {},
     async [Symbol.asyncDispose]() {
-      await server.shutdown();
+      // In good order it would wait for ever for what a failed test holds back.
+      closing.abort();
+      await server.finished;
     },
   };
   return hub;
