@@ -165,9 +165,13 @@ Deno.test("cancel ends a pull and removes its bytes; many callers share one down
     await stuck.promise;
   };
   await using node = pulling(hub);
-  const both = [node.pull("org/repo"), node.pull("hf://org/repo")];
-  const settled = Promise.allSettled(both);
-  await asked.promise;
+  const watched = [0, 1].map(() => Promise.withResolvers<void>());
+  const settled = Promise.allSettled(
+    ["org/repo", "hf://org/repo"].map((source, at) =>
+      node.pulls.pull({ source }, () => watched[at]?.resolve(), FOREVER)
+    ),
+  );
+  await Promise.all([asked, ...watched].map(({ promise }) => promise));
   const [view, ...more] = node.pulls.list();
   assert.deepEqual(more, []);
   const cancelled = node.pulls.cancel(`${view?.id}`);

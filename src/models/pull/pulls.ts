@@ -52,10 +52,14 @@ export function createPulls(options: PullsOptions): OwnedPulls {
   return new RunningPulls(options);
 }
 
-interface Job {
+/** What is asked for, with the id of all who ask for the same. */
+interface Identified {
   readonly id: string;
   readonly request: PullRequest;
   readonly source: PullSource;
+}
+
+interface Job extends Identified {
   readonly watchers: Set<(view: PullView) => void>;
   view: PullView;
   /** Null while it is paused. */
@@ -90,7 +94,9 @@ class RunningPulls implements OwnedPulls {
     tell: (view: PullView) => void,
     signal: AbortSignal,
   ): Promise<PullOutcome> {
-    const job = await this.#jobFor(request);
+    const asked = await identify(request);
+    // Nothing is awaited between: a job that ended meanwhile would run unknown.
+    const job = this.#jobFor(asked);
     const { outcome } = this.#begin(job);
     await this.#save();
     job.watchers.add(tell);
@@ -147,7 +153,7 @@ class RunningPulls implements OwnedPulls {
     const { files, listPath, log } = this.#options;
     try {
       for (const { paused, request } of await readPullList(files, listPath)) {
-        const job = await this.#jobFor(request);
+        const job = this.#jobFor(await identify(request));
         if (paused) this.#setPaused(job);
         else {
           this.#begin(job);
@@ -192,9 +198,7 @@ class RunningPulls implements OwnedPulls {
     });
   }
 
-  async #jobFor(request: PullRequest): Promise<Job> {
-    const source = parsePullSource(request);
-    const id = await idOf(source);
+  #jobFor({ id, request, source }: Identified): Job {
     const known = this.#jobs.get(id);
     if (known !== undefined) return known;
     if (this.#closed) {
@@ -361,10 +365,12 @@ class RunningPulls implements OwnedPulls {
   }
 }
 
-/** One id for all who ask for the same. */
-async function idOf(source: PullSource): Promise<string> {
+/** Give all who ask for the same one id. */
+async function identify(request: PullRequest): Promise<Identified> {
+  const source = parsePullSource(request);
   const text = source.kind === "url" ? source.url.href : showPullSource(source);
   const bytes = new TextEncoder().encode(text);
   const digest = await crypto.subtle.digest("SHA-256", bytes);
-  return new Uint8Array(digest).toHex().slice(0, 16);
+  const id = new Uint8Array(digest).toHex().slice(0, 16);
+  return { id, request, source };
 }
