@@ -210,6 +210,8 @@ class EngineRouter implements OwnedRouter {
     const chain = decodes(request.capability)
       ? (this.#prefixChains ?? await this.#loadChains()).chain(request)
       : null;
+    // The first prompt's digests were waited for.
+    if (this.#isClosed) throw shuttingDown();
     const run = new RequestRun(this.#context, request, chain);
     try {
       const plan = run.divide();

@@ -275,3 +275,12 @@ Deno.test("disposing the router ends what waits and what runs, and it takes no m
   await assert.rejects(ask(setup), { code: "shutting_down" });
   await assertAtRest(setup);
 });
+
+Deno.test("disposing the router ends its first request, whose prompt waits for a library to be loaded", async () => {
+  const setup = setUpRouter(() => answering("x"));
+  const first = assert.rejects(ask(setup), { code: "shutting_down" });
+  await setup.router[Symbol.asyncDispose]();
+  await first;
+  assert.equal(setup.local.attempts.length, 0);
+  await assertAtRest(setup);
+});
