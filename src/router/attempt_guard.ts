@@ -62,6 +62,8 @@ export class AttemptGuard implements Disposable {
    * @param moreUntilMs Asked when it is over: a later monotonic time grants more.
    */
   allow(ms: number, silence: string, moreUntilMs?: () => number): void {
+    // Who reads on after the end is told of it, and waits for nothing.
+    if (this.#control.signal.aborted) return;
     this.#allowedAtMs = this.#clock.monotonic();
     this.#dueAtMs = this.#allowedAtMs + ms;
     this.#sliceMs = ms / SLICES;

@@ -67,6 +67,15 @@ Deno.test("AttemptGuard grants nothing for a pause before the wait began", async
   assert.equal(guard.signal.aborted, true);
 });
 
+Deno.test("AttemptGuard sets no timer any more once its attempt is over", () => {
+  const { clock, guard } = guarded();
+  guard.allow(LIMIT_MS, "it was silent");
+  guard.cancel("over");
+  guard[Symbol.dispose]();
+  guard.allow(LIMIT_MS, "it was silent");
+  assert.equal(clock.pending, 0);
+});
+
 Deno.test("route blames no engine for a time in which this node stood still", async () => {
   const setup = setUpRouter(
     () => ({
