@@ -29,6 +29,8 @@ const UNSEATED =
   "It has no seat, because more nodes came together than the seats suffice for: it takes and gives no work; remove one with `covey remove NAME`, or set COVEY_LICENCE to a licence for more nodes on a member";
 const IDENTITY_CHANGED =
   "Identity changed: its id is pinned to another key, so it is refused; remove the one that is not to stay with `covey remove`";
+const REMOVED =
+  "An operator took this node out of the cluster, and it works alone; `covey join` with an invitation brings it back";
 
 /** All rows as the API shows them, this node first. */
 export function viewMembers(sources: ViewSources): readonly MemberView[] {
@@ -98,12 +100,11 @@ function standingOf(
   notes: readonly (string | null)[],
 ): Pick<MemberView, "note" | "role" | "seat" | "state"> {
   const standing = membership.standing(row.keyHash);
-  const state = standing === "unseated" || standing === "identity_changed"
-    ? standing
-    : "member";
+  const state = standing ?? "member";
   const all = [
     state === "unseated" ? UNSEATED : null,
     state === "identity_changed" ? IDENTITY_CHANGED : null,
+    state === "removed" ? REMOVED : null,
     ...notes,
   ].filter((note) => note !== null);
   return {

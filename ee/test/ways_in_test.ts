@@ -171,6 +171,9 @@ Deno.test("a removed member is kept out by its row, whatever secret it knows, an
   assert.deepEqual(namesOf(first.members()), ["node-1"]);
   await two.log.until("This node was removed from the cluster");
   assert.deepEqual(namesOf(second.members()), ["node-2"]);
+  const [removed] = second.members();
+  assert.equal(removed?.state, "removed");
+  assert.match(removed?.note ?? "", /took this node out .* `covey join`/);
   assert.match(await refusal(second, "invite"), /was removed/);
   assert.match(
     await refusal(first, "remove", { member: "node-2" }),
@@ -184,6 +187,7 @@ Deno.test("a removed member is kept out by its row, whatever secret it knows, an
   await act(second, "join", { token: await tokenOf(first) });
   assert.deepEqual(namesOf(first.members()), ["node-1", "node-2"]);
   assert.deepEqual(namesOf(second.members()), ["node-1", "node-2"]);
+  assert.equal(second.members()[0]?.state, "member");
 });
 
 Deno.test("expelling closes the door: the secret lets nobody in, a token does, and the door opens again", async () => {

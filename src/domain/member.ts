@@ -44,4 +44,6 @@ export type MemberState =
   /** Without a seat after two halves came together: it takes and gives no work. */
   | "unseated"
   /** Its id is pinned to another key: it is refused. */
-  | "identity_changed";
+  | "identity_changed"
+  /** An operator took it out, as it has heard itself. */
+  | "removed";
