@@ -44,7 +44,8 @@ const MODEL_NAME = /^[^\p{Cc},]{1,256}$/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PATH = /^\P{Cc}{1,1024}$/u;
 const INTERFACE = /^[a-z0-9][a-z0-9_.:%@-]{0,63}$/i;
-const ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[^\s\/?#@,"]{1,261}$/;
+/** No pattern: a page is let in by its whole origin, which has a port in figures or none. */
+const ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[^\s\/?#@,"*]{1,261}$/;
 
 const PORT_FORMS = "a port from 0 to 65535";
 const PATH_FORMS = "the path of a folder";

@@ -252,7 +252,14 @@ Deno.test("parseNodeConfig refuses hostile values with one line that says what i
     COVEY_LEND_PROVIDERS: ["y"],
     COVEY_CONTINUE: ["maybe"],
     COVEY_ALLOWED_HOSTS: ["*", "a:b:c"],
-    COVEY_ALLOWED_ORIGINS: ["*", "null", "example.org", "https://a/b"],
+    COVEY_ALLOWED_ORIGINS: [
+      "*",
+      "null",
+      "example.org",
+      "https://a/b",
+      "http://localhost:*",
+      "https://*.example",
+    ],
     COVEY_UPSTREAMS: [
       "ollama",
       "a=b:ftp://x",
