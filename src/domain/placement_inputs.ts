@@ -30,6 +30,10 @@ export interface PlacementInputs {
   };
   /** The weights it had to run on; absent for any. */
   readonly root?: string;
+  /** Tokens of context that the caller wanted; absent for what there was. */
+  readonly contextLength?: number;
+  /** Whether it only wanted the model loaded; absent for no. */
+  readonly loadsOnly?: boolean;
   /** Everybody that was weighed, in order. */
   readonly engines: readonly EngineInputs[];
 }

@@ -7,7 +7,7 @@ import {
   type Source,
 } from "../domain/mod.ts";
 import { askedOffers, indexOf, tableOf } from "./asked_offers.ts";
-import type { EngineSnapshot } from "./candidate.ts";
+import type { Demand, EngineSnapshot } from "./candidate.ts";
 import type { PlaceInput } from "./place.ts";
 
 /** A decision among more engines than this keeps no inputs: a log of them must stay small. */
@@ -25,13 +25,7 @@ export function keepInputs(input: PlaceInput): PlacementInputs | null {
   const offers = offersThatMatter(input);
   return {
     self,
-    model: demand.model,
-    capability: demand.capability,
-    inputCount: demand.inputCount,
-    needs: demand.needs,
-    ...(demand.choices === undefined ? {} : { choices: demand.choices }),
-    expected: demand.expected,
-    ...(demand.root === undefined ? {} : { root: demand.root }),
+    ...demandIn(demand),
     engines: engines.map((engine, at): EngineInputs => ({
       key: engine.key,
       node: engine.node,
@@ -69,20 +63,33 @@ export function placeInputOf(record: DecisionRecord): PlaceInput | null {
   if (inputs === undefined || source === undefined) return null;
   return {
     demand: {
-      model: inputs.model,
-      capability: inputs.capability,
+      ...demandIn(inputs),
       source,
       promptTokens: record.promptTokens,
-      inputCount: inputs.inputCount,
-      needs: inputs.needs,
-      ...(inputs.choices === undefined ? {} : { choices: inputs.choices }),
-      expected: inputs.expected,
-      ...(inputs.root === undefined ? {} : { root: inputs.root }),
     },
     engines: inputs.engines.map(snapshotOf),
     self: inputs.self,
     policy,
     seed,
+  };
+}
+
+/** What a demand and its record have in common; the record holds the rest beside. */
+function demandIn(
+  one: Omit<Demand, "source" | "promptTokens">,
+): Omit<Demand, "source" | "promptTokens"> {
+  const { capability, expected, inputCount, model, needs } = one;
+  const { choices, contextLength, loadsOnly, root } = one;
+  return {
+    model,
+    capability,
+    inputCount,
+    needs,
+    ...(choices === undefined ? {} : { choices }),
+    expected,
+    ...(root === undefined ? {} : { root }),
+    ...(contextLength === undefined ? {} : { contextLength }),
+    ...(loadsOnly === undefined ? {} : { loadsOnly }),
   };
 }
 

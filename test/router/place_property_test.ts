@@ -167,6 +167,13 @@ const inputs = fc.record({
   ),
   policy: fc.constantFrom("balanced" as const, "local_first" as const),
   seed: fc.nat(),
+  wish: fc.constantFrom(
+    {},
+    {},
+    { contextLength: 90 },
+    { contextLength: 5000 },
+    { loadsOnly: true },
+  ),
   sets: fc.constantFrom([], [{ name: "m", tiers: [["m"], ["n", "o"]] }]),
 });
 
@@ -183,6 +190,7 @@ function inputOf(
       inputCount: 1,
       needs: [],
       expected: { meanTokens: 120, medianTokens: 100, p80Tokens: 150 },
+      ...one.wish,
     },
     engines: one.drawn.map((each, at) => snapshotOf(each, at, isStated)),
     self: SELF,
