@@ -101,6 +101,7 @@ export class RequestGrammar {
     if (below(entropy, 60) === 0) {
       headers["content-encoding"] = pick(entropy, ENCODINGS) ?? "";
     }
+    if (below(entropy, 30) === 0) headers["anthropic-version"] = "2023-06-01";
     const hasPrefix = below(entropy, 20) === 0;
     const method = below(entropy, 40) === 0
       ? pick(entropy, METHODS) ?? "GET"

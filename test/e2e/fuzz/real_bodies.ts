@@ -76,6 +76,12 @@ export const REAL_BODIES: Readonly<Record<string, readonly JsonObject[]>> = {
       max_tokens: 8,
       stop: ["END"],
     },
+    {
+      messages: [{ role: "user", content: "Say hello" }],
+      max_tokens: 8,
+      logit_bias: [[15_043, -100], [" no", false]],
+      seed: 4_611_686_018_427_387_904,
+    },
   ],
   "/v1/completions": [
     { prompt: "Once", max_tokens: 8, stream: true, logprobs: 1 },
@@ -117,6 +123,24 @@ export const REAL_BODIES: Readonly<Record<string, readonly JsonObject[]>> = {
       reasoning: { effort: "low" },
       max_output_tokens: 16,
     },
+    {
+      input: [
+        { type: "function_call", call_id: "c1", name: "see", arguments: "{}" },
+        {
+          type: "function_call_output",
+          call_id: "c1",
+          output: [
+            { type: "input_text", text: "a picture" },
+            {
+              type: "input_image",
+              image_url: "data:image/png;base64,iVBORw0KGgo=",
+            },
+          ],
+        },
+        { role: "user", content: "What is it?" },
+      ],
+      max_output_tokens: 16,
+    },
   ],
   "/v1/messages": [
     {
@@ -149,6 +173,13 @@ export const REAL_BODIES: Readonly<Record<string, readonly JsonObject[]>> = {
       tools: [{ name: "weather", input_schema: { type: "object" } }],
       tool_choice: { type: "auto" },
     },
+    {
+      max_tokens: 8,
+      messages: [{ role: "user", content: "Hello" }],
+      stop_sequences: ["END"],
+      thinking: { type: "disabled" },
+      output_config: { effort: "low" },
+    },
   ],
   "/v1/messages/count_tokens": [
     { messages: [{ role: "user", content: "How long is this?" }] },
@@ -174,6 +205,7 @@ export const REAL_BODIES: Readonly<Record<string, readonly JsonObject[]>> = {
   "/api/generate": [
     { prompt: "Hello", stream: false, options: { num_predict: 4 } },
     { prompt: "", keep_alive: 0 },
+    { prompt: "def f(", suffix: "return 1", options: { num_predict: 4 } },
   ],
   "/api/embed": [{ input: ["a", "b"], truncate: true }, { input: "a" }],
   "/api/embeddings": [{ prompt: "a" }],
