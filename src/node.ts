@@ -192,6 +192,11 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         packs: packs.shelf,
         toolEnv: options.toolEnv ?? {},
         advice: advice === null ? [] : [advice],
+        exposure: {
+          hosts: config.listen.map(({ host }) => host),
+          openTo: config.allowAnonymous.map(({ text }) => text),
+          hasTls: config.tls !== null,
+        },
       },
       platform,
     }),

@@ -31,7 +31,7 @@ export async function actAlone(
       return await consult(
         { state: "none" },
         platform,
-        host.advice ?? [],
+        host,
         signal,
       );
     }

@@ -189,7 +189,7 @@ class BackgroundCluster implements Cluster {
         return await consult(
           this.#patient(),
           this.#platform,
-          this.#host.advice ?? [],
+          this.#host,
           signal,
         );
       }

@@ -48,8 +48,20 @@ export interface Host {
   readonly packs?: PackShelf;
   /** What the owner of this machine should do, a sentence each; absent for nothing. */
   readonly advice?: readonly string[];
+  /** Who can reach this node's API; absent where it has none. */
+  readonly exposure?: ApiExposure;
   /** Variables that programs of the system may see which the cluster starts; none of them is a secret. */
   readonly toolEnv?: Readonly<Record<string, string>>;
+}
+
+/** Where a node's API listens, and what guards it there. */
+export interface ApiExposure {
+  /** Addresses, as the operator named them. */
+  readonly hosts: readonly string[];
+  /** Networks whose callers need no key. */
+  readonly openTo: readonly string[];
+  /** Whether it has a certificate beyond loopback. */
+  readonly hasTls: boolean;
 }
 
 /** What an operator can ask of the cluster code. */

@@ -57,7 +57,7 @@ export {
   UNMET,
   withConditions,
 } from "./health.ts";
-export type { Cluster, ClusterAction, Host } from "./host.ts";
+export type { ApiExposure, Cluster, ClusterAction, Host } from "./host.ts";
 export {
   type AttemptId,
   attemptIdOf,

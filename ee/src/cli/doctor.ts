@@ -61,7 +61,6 @@ export const doctorCommand: Command = {
       );
       return print(report.reportOf(false, findings));
     }
-    findings.push(...local.judgeConfig(config));
     if (reply.kind === "refused") {
       findings.push(
         problem(

@@ -1,8 +1,8 @@
-import type { JsonValue } from "@covey/core/domain";
+import type { Host, JsonValue } from "@covey/core/domain";
 import { type Platform, readDescriptorLimit } from "@covey/core/platform";
 import { examine, type ExamineMeans } from "./examine.ts";
 import { type Finding, info, problem, type SystemKind } from "./finding.ts";
-import { judgeDescriptors } from "./judge_node.ts";
+import { judgeDescriptors, judgeExposure } from "./judge_node.ts";
 import { encodeReport, judgeCluster, reportOf } from "./report.ts";
 
 /** How the cluster of this node is. */
@@ -19,17 +19,20 @@ export type Patient =
  *
  * @param patient How its cluster is.
  * @param platform Clock, files and the rest.
- * @param advice What the machine's owner should do besides.
+ * @param host What the machine's owner should do besides, and who reaches the API.
  * @param signal Aborting it gives up.
  * @returns The report as the API gives it.
  */
 export async function consult(
   patient: Patient,
   platform: Platform,
-  advice: readonly string[],
+  { advice = [], exposure }: Pick<Host, "advice" | "exposure">,
   signal: AbortSignal,
 ): Promise<JsonValue> {
-  const besides = advice.map((text) => info("node", "machine", text));
+  const besides = [
+    ...exposure === undefined ? [] : judgeExposure(exposure),
+    ...advice.map((text) => info("node", "machine", text)),
+  ];
   if (patient.state === "running") {
     const means = { ...patient.means, platform, system: systemOf() };
     const facts = await examine(means, signal);

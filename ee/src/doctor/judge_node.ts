@@ -1,4 +1,6 @@
+import type { ApiExposure } from "@covey/core/domain";
 import { FEWEST_DESCRIPTORS } from "@covey/core/platform";
+import { isLoopback } from "../link/link_address.ts";
 import { type Finding, info, ok, problem, warning } from "./finding.ts";
 
 const SUBJECT = "node";
@@ -23,23 +25,13 @@ export function judgeDescriptors(limit: number | null): Finding {
     );
 }
 
-/** Where the API listens, as far as the doctor cares. */
-export interface ExposureFacts {
-  readonly hosts: readonly string[];
-  /** Networks whose callers need no key. */
-  readonly openTo: readonly string[];
-  readonly hasTls: boolean;
-  /** Whether a host is this machine's own, which nobody else hears. */
-  isLoopback(host: string): boolean;
-}
-
 /**
  * Judge who can read what goes to and from the API.
  *
- * @param facts Where it listens.
+ * @param exposure Where it listens.
  */
 export function judgeExposure(
-  { hasTls, hosts, isLoopback, openTo }: ExposureFacts,
+  { hasTls, hosts, openTo }: ApiExposure,
 ): readonly Finding[] {
   const step = "API";
   const open = hosts.filter((host) => !isLoopback(host));

@@ -6,7 +6,6 @@ import {
   type InterfaceUse,
   type NetworkInterface,
 } from "../discovery/mod.ts";
-import { isLoopback } from "../link/link_address.ts";
 import { isWildcard } from "../whereabouts.ts";
 import { type Finding, info, problem } from "./finding.ts";
 import { judgeUse } from "./judge_interfaces.ts";
@@ -40,25 +39,6 @@ export interface LocalMeans {
 }
 
 /**
- * What the configuration says of who can read the API.
- *
- * @param config What the operator configured.
- */
-export function judgeConfig(
-  { allowAnonymous, listen, tls }: Pick<
-    LocalConfig,
-    "allowAnonymous" | "listen" | "tls"
-  >,
-): readonly Finding[] {
-  return judgeExposure({
-    hosts: listen.map(({ host }) => host),
-    openTo: allowAnonymous.map(({ text }) => text),
-    hasTls: tls !== null,
-    isLoopback,
-  });
-}
-
-/**
  * Look at what can be looked at while no node runs: descriptors, ports and
  * interfaces.
  *
@@ -69,7 +49,7 @@ export async function examineLocally(
   config: LocalConfig,
   means: LocalMeans,
 ): Promise<readonly Finding[]> {
-  const { cluster, listen } = config;
+  const { allowAnonymous, cluster, listen, tls } = config;
   const ports: Omit<PortFacts, "code">[] = [
     ...listen.map((one) => ({
       ...one,
@@ -91,7 +71,11 @@ export async function examineLocally(
   );
   return [
     judgeDescriptors(await readDescriptorLimit(means.files)),
-    ...judgeConfig(config),
+    ...judgeExposure({
+      hosts: listen.map(({ host }) => host),
+      openTo: allowAnonymous.map(({ text }) => text),
+      hasTls: tls !== null,
+    }),
     ...tried.map(judgePort),
     ...(cluster.secret === null
       ? [

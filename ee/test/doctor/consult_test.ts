@@ -7,7 +7,7 @@ import {
 import { consult } from "../../src/doctor/consult.ts";
 import type { Platform } from "@covey/core/platform";
 
-Deno.test("consult passes on what the machine's owner should do", async () => {
+Deno.test("consult passes on what the machine's owner should do, and judges who reaches the node's API", async () => {
   const platform: Platform = {
     clock: new ManualClock(),
     entropy: createSeededEntropy(1),
@@ -22,8 +22,12 @@ Deno.test("consult passes on what the machine's owner should do", async () => {
   const report = await consult(
     { state: "none" },
     platform,
-    ["This machine has an AMD GPU; `covey engine add vulkan`"],
+    {
+      advice: ["This machine has an AMD GPU; `covey engine add vulkan`"],
+      exposure: { hosts: ["172.17.0.1"], openTo: [], hasTls: false },
+    },
     new AbortController().signal,
   );
   assert.match(JSON.stringify(report), /engine add vulkan/);
+  assert.match(JSON.stringify(report), /"API".*no TLS on 172\.17\.0\.1/);
 });

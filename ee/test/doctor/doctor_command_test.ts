@@ -59,9 +59,9 @@ Deno.test("covey doctor ends with 1 where something is wrong, and with 0 for war
   const bad = await run("127.0.0.1", answer("problem"));
   assert.equal(bad.code, 1);
   assert.match(bad.out, /FAIL {2}pi: port: no answer\n {6}→ allow it/);
-  const open = await run("0.0.0.0", answer("ok"));
-  assert.equal(open.code, 0);
-  assert.match(open.out, /WARN {2}node: API: has no TLS on 0\.0\.0\.0/);
+  const warned = await run("127.0.0.1", answer("warning"));
+  assert.equal(warned.code, 0);
+  assert.match(warned.out, /WARN {2}pi: port/);
 });
 
 Deno.test("covey doctor gives the same as JSON", async () => {
@@ -79,6 +79,13 @@ Deno.test("covey doctor looks at this machine where no node runs, and says so", 
   assert.match(out, /FAIL {2}node: running: No node answers/);
   assert.match(out, /descriptors/);
   assert.match(out, /no node runs here, so only this machine was looked at/);
+});
+
+Deno.test("covey doctor takes who reaches the API from the node that runs, whose settings may be others", async () => {
+  const open = await run("0.0.0.0", AWAY);
+  assert.match(open.out, /WARN {2}node: API: has no TLS on 0\.0\.0\.0/);
+  const served = await run("0.0.0.0", answer("ok"));
+  assert.doesNotMatch(served.out, /API/);
 });
 
 Deno.test("covey doctor names a bad configuration, an unknown form and wrong usage", async () => {

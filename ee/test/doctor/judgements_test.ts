@@ -293,12 +293,10 @@ Deno.test("judgeTunnel gives the remedy for what ssh says", () => {
 });
 
 Deno.test("what concerns the node alone: exposure, ports, descriptors", () => {
-  const isLoopback = (host: string) => host === "127.0.0.1";
   const local = {
     hosts: ["127.0.0.1"],
     openTo: ["0.0.0.0/0"],
     hasTls: false,
-    isLoopback,
   };
   assert.deepEqual(worst(judgeExposure(local)), []);
   const open = judgeExposure({ ...local, hosts: ["0.0.0.0"] });
