@@ -1,12 +1,13 @@
 /**
  * Three routers that serve each other, under random requests, leavings, deaths,
  * refusals, drains, cut links and members that come and go: whatever happens,
- * nothing is given twice, kept for good or lost.
+ * nothing is given twice, kept for good or lost, and every choice replays.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { replay } from "../../scripts/replay/replay.ts";
 import type { Caller } from "../fakes/caller.ts";
 import { WORDS } from "../fakes/numbered_engine.ts";
 import { happen, INPUTS, SLOWEST_GAP_MS, TURNS } from "../fakes/unruly_turn.ts";
@@ -17,7 +18,7 @@ import { NODES, type UnrulyNode, UnrulyWorld } from "../fakes/unruly_world.ts";
  * engines get and seen to work for others all the while.
  */
 const LONGEST_MS = 4 * 10 * 3 * WORDS * SLOWEST_GAP_MS;
-const RUNS = Number(Deno.env.get("COVEY_PROPERTY_RUNS") ?? 50);
+const RUNS = Number(Deno.env.get("COVEY_PROPERTY_RUNS") ?? 30);
 /** Rests and breakers are over by then. */
 const REST_MS = 3_700_000;
 
@@ -51,6 +52,8 @@ function assertAtRest({ engine, metrics, router }: UnrulyNode): void {
   assert.equal(metrics.gaugeOf("covey_queue_running"), 0);
   for (const decision of router.latestDecisions(1000)) {
     assert.notEqual(decision.actual, null);
+    const read = JSON.parse(JSON.stringify(decision));
+    assert.equal(replay(read).kind, "same");
     for (const { outcome } of decision.attempts) {
       assert.notEqual(outcome, "running");
     }
