@@ -15,25 +15,26 @@ Deno.test({
 async function serveOverTls(): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
   try {
-    const { port } = freePort();
-    const env = {
+    const settings = {
       ...inheritedEnv(),
       COVEY_DATA_DIR: join(folder, "data"),
       COVEY_HOST: "0.0.0.0",
-      COVEY_PORT: String(port),
+      COVEY_PORT: "0",
       COVEY_NAME: "Ada",
       COVEY_ENGINE: "off",
       COVEY_UPSTREAMS: "off",
       COVEY_TLS_CERT: "self",
     };
     // While no node runs, the key is made in its folder; without one it would not start.
-    const key = await run(env, "key", "add", "laptop");
+    const key = await run(settings, "key", "add", "laptop");
     assert.match(key, /^covey_\S+$/);
-    await using node = serve(env);
-    assert.match(
+    await using node = serve(settings);
+    const [, port = ""] = /^Covey is ready at https:\/\/0\.0\.0\.0:(\d+)/.exec(
       await node.firstLine,
-      /^Covey is ready at https:\/\/0\.0\.0\.0/,
-    );
+    ) ?? [];
+    assert.ok(port !== "", await node.firstLine);
+    // Where this machine's commands look for it.
+    const env = { ...settings, COVEY_PORT: port };
 
     const pem = await Deno.readTextFile(
       join(folder, "data", "api_certificate.pem"),
@@ -69,11 +70,6 @@ async function serveOverTls(): Promise<void> {
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-}
-
-function freePort(): { readonly port: number } {
-  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return { port: taken.addr.port };
 }
 
 /** Run a command to its end and return what it printed. */

@@ -25,7 +25,6 @@ export class SshServer implements AsyncDisposable {
     settings: readonly string[] = [],
   ): Promise<SshServer> {
     const folder = await Deno.makeTempDir({ prefix: "covey-ssh-" });
-    const port = freePort();
     for (const name of ["host", "user"]) {
       await run("ssh-keygen", [
         "-q",
@@ -37,6 +36,8 @@ export class SshServer implements AsyncDisposable {
         `${folder}/${name}`,
       ]);
     }
+    // As late as can be: it is free only until somebody takes it.
+    const port = freePort();
     await Deno.writeTextFile(
       `${folder}/known_hosts`,
       `[127.0.0.1]:${port} ${await Deno.readTextFile(`${folder}/host.pub`)}`,
