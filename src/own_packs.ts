@@ -46,6 +46,7 @@ export function openOwnPacks(
     shelf: {
       list: async (): Promise<readonly PackArchive[]> =>
         await (await archives()).list(),
+      unkept: async () => await (await archives()).unkept(),
       read: async (...part) => await (await archives()).read(...part),
     },
     care: {

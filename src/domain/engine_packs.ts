@@ -24,6 +24,8 @@ export interface PackArchive {
 export interface PackShelf {
   /** Those that are whole. */
   list(): Promise<readonly PackArchive[]>;
+  /** Those of packs that are used here and were added before archives were kept: they are gone. */
+  unkept(): Promise<readonly PackArchive[]>;
   /**
    * Read a part of one.
    *
@@ -47,6 +49,8 @@ export interface PackGiver {
   readonly name: string;
   /** Integrities of the archives that it has. */
   readonly held: ReadonlySet<string>;
+  /** Integrities of those that it used, and did not keep. */
+  readonly unkept: ReadonlySet<string>;
   /**
    * Read an archive, piece by piece as it is taken. Nothing is checked here:
    * whoever takes it holds it against its digest.

@@ -48,11 +48,10 @@ export async function meetGiver(
       limitBytes: LIST_LIMIT_BYTES,
       limitMs: LIST_LIMIT_MS,
     }, { clock, signal });
-    const held = parseHeld(bytes);
     return {
       id,
       name,
-      held,
+      ...parseHeld(bytes),
       open: (archive, ends) => openArchive(member, archive, clock, ends),
     };
   } catch (error) {

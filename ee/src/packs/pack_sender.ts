@@ -33,8 +33,12 @@ export class PackSender {
   ): Promise<void> {
     if (request.method !== "GET") return nothing(response);
     if (path === PACKS_PATH) {
-      const archives = await this.#options.shelf.list();
-      const held = encodeHeld(archives.map(({ integrity }) => integrity));
+      const { shelf } = this.#options;
+      const lists = await Promise.all([shelf.list(), shelf.unkept()]);
+      const [archives, unkept] = lists.map((list) =>
+        list.map(({ integrity }) => integrity)
+      );
+      const held = encodeHeld(archives ?? [], unkept ?? []);
       return send(response, 200, "application/json", held);
     }
     const piece = parsePiecePath(path);

@@ -9,9 +9,20 @@ export const PIECE_BYTES = 1024 * 1024;
 const MOST_ARCHIVES = 64;
 const DIGEST_BYTES = 64;
 
+const integrities = z.array(z.string().max(200)).max(MOST_ARCHIVES);
 const heldSchema = z.object({
-  archives: z.array(z.string().max(200)).max(MOST_ARCHIVES),
+  archives: integrities,
+  // Members of an older release say nothing of it.
+  unkept: integrities.default([]),
 });
+
+/** What a member says of the archives of packs. */
+export interface PacksHeld {
+  /** Integrities of those that it has whole. */
+  readonly held: ReadonlySet<string>;
+  /** Of those that it used and did not keep. */
+  readonly unkept: ReadonlySet<string>;
+}
 
 /** A piece of an archive: the how manieth mebibyte of which. */
 export interface PackPiece {
@@ -44,10 +55,14 @@ export function parsePiecePath(path: string): PackPiece | undefined {
 
 /** Write which archives are here. */
 export function encodeHeld(
-  integrities: readonly string[],
+  archives: readonly string[],
+  unkept: readonly string[],
 ): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(
-    JSON.stringify({ archives: integrities.slice(0, MOST_ARCHIVES) }),
+    JSON.stringify({
+      archives: archives.slice(0, MOST_ARCHIVES),
+      unkept: unkept.slice(0, MOST_ARCHIVES),
+    }),
   );
 }
 
@@ -57,8 +72,11 @@ export function encodeHeld(
  * @param bytes The body, already bounded.
  * @throws {WireError} When it does not say.
  */
-export function parseHeld(bytes: Uint8Array): ReadonlySet<string> {
+export function parseHeld(bytes: Uint8Array): PacksHeld {
   const parsed = heldSchema.safeParse(parseBoundedJson(bytes));
-  if (parsed.success) return new Set(parsed.data.archives);
+  if (parsed.success) {
+    const { archives, unkept } = parsed.data;
+    return { held: new Set(archives), unkept: new Set(unkept) };
+  }
   throw new WireError("Cannot read which engine packs a member has");
 }

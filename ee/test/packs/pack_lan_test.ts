@@ -29,6 +29,7 @@ const ARCHIVE = archivePath(PACKAGE);
 async function pool(
   stack: AsyncDisposableStack,
   archives: readonly Uint8Array<ArrayBuffer>[],
+  paths = [ARCHIVE],
 ) {
   const lan = stack.use(new TestLan());
   const issuer = await makeIssuer();
@@ -42,7 +43,9 @@ async function pool(
   const { clock } = lan;
   const hosts: LanHost[] = [];
   for (const [at, archive] of archives.entries()) {
-    const files = new MemoryFiles({ [ARCHIVE]: archive });
+    const files = new MemoryFiles(
+      Object.fromEntries(paths.map((path) => [path, archive])),
+    );
     const packs = machinePacks(PACK, { clock, files }).shelf;
     hosts.push(await lan.add(at + 1, { ...means, packs }));
   }
@@ -99,6 +102,16 @@ Deno.test("another member gives the pack where the first one's cable is pulled i
   );
   assert.ok(first !== null && added.from !== null);
   assert.deepEqual([first, added.from].sort(), ["node-1", "node-2"]);
+});
+
+Deno.test("a member that used a pack and did not keep its archive says so, and what to do there", async () => {
+  await using stack = new AsyncDisposableStack();
+  const unpacked = ARCHIVE.replace(/\.tgz$/, "/package.json");
+  const { lan, own } = await pool(stack, [BYTES], [unpacked]);
+  await assert.rejects(
+    lan.settle(own.care.add("vulkan", "node-1", () => {}, SIGNAL), 60_000),
+    /"node-1" added it before archives were kept .*`covey engine remove vulkan`/,
+  );
 });
 
 Deno.test("a member's damaged archive is not taken, and nothing of it stays", async () => {

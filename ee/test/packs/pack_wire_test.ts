@@ -35,10 +35,13 @@ Deno.test("parsePiecePath reads no other path", () => {
 });
 
 Deno.test("parseHeld reads what encodeHeld writes, and nothing of another form or size", () => {
-  assert.deepEqual([...parseHeld(encodeHeld(["sha512-a", "sha512-b"]))], [
-    "sha512-a",
-    "sha512-b",
-  ]);
+  const said = parseHeld(encodeHeld(["sha512-a", "sha512-b"], ["sha512-c"]));
+  assert.deepEqual([...said.held], ["sha512-a", "sha512-b"]);
+  assert.deepEqual([...said.unkept], ["sha512-c"]);
+  const older = parseHeld(
+    new TextEncoder().encode('{"archives":["sha512-a"]}'),
+  );
+  assert.deepEqual([older.held.size, older.unkept.size], [1, 0]);
   const many = Array.from({ length: 65 }, (_, n) => `sha512-${n}`);
   for (
     const body of [
@@ -47,6 +50,7 @@ Deno.test("parseHeld reads what encodeHeld writes, and nothing of another form o
       "[]",
       '{"archives":1}',
       '{"archives":[1]}',
+      '{"archives":[],"unkept":[1]}',
       JSON.stringify({ archives: many }),
       JSON.stringify({ archives: ["x".repeat(201)] }),
     ]

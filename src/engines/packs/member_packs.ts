@@ -88,14 +88,37 @@ export class MemberPacks implements PackCare {
     const meant = from === null ? givers : [one(givers, from)];
     const having = meant.filter((giver) => gives(giver, archives));
     if (having.length > 0) return having;
-    const who = from === null
-      ? "no member that answers has"
-      : `"${meant[0]?.name}" does not have`;
-    throw new Fault(
+    throw notGiven(name, from === null ? null : meant[0], meant, archives);
+  }
+}
+
+/** Why no member gives a pack, and how one comes to. */
+function notGiven(
+  name: string,
+  named: PackGiver | null | undefined,
+  meant: readonly PackGiver[],
+  archives: readonly PackArchive[],
+): Fault {
+  const failed = `Failed to have "${name}" of a member`;
+  const using = meant.filter(({ held, unkept }) =>
+    archives.every(({ integrity }) =>
+      held.has(integrity) || unkept.has(integrity)
+    )
+  );
+  if (using.length > 0) {
+    const names = using.map((giver) => `"${giver.name}"`).join(" and ");
+    return new Fault(
       "not_found",
-      `Failed to have "${name}" of a member: ${who} what this release needs; \`covey engine add ${name}\` on one that reaches the registry changes that`,
+      `${failed}: ${names} added it before archives were kept for others, and what was unpacked can not be proved; there, \`covey engine remove ${name}\` and then \`covey engine add ${name}\` change that`,
     );
   }
+  const who = named
+    ? `"${named.name}" does not have`
+    : "no member that answers has";
+  return new Fault(
+    "not_found",
+    `${failed}: ${who} what this release needs; \`covey engine add ${name}\` on one that reaches the registry changes that`,
+  );
 }
 
 /** The one member that a name means. */

@@ -1,6 +1,6 @@
 import type { PackArchive, PackShelf } from "../../domain/mod.ts";
 import { FileError, type Files } from "../../platform/mod.ts";
-import { archiveFile } from "./packs_folder.ts";
+import { archiveFile, packageFolder } from "./packs_folder.ts";
 import { type EnginePack, type PackPackage, PACKS } from "./pack_table.ts";
 
 /**
@@ -29,15 +29,15 @@ export class PackArchives implements PackShelf {
   }
 
   async list(): Promise<readonly PackArchive[]> {
-    const found = await Promise.all(
-      this.#packages.map(async ({ integrity, name, sizeBytes }) => {
-        const stat = await orMissing(
-          this.#files.stat(archiveFile(this.#folder, name)),
-        );
-        return stat?.sizeBytes === sizeBytes ? [{ integrity, sizeBytes }] : [];
-      }),
-    );
-    return found.flat();
+    return await this.#those((one) => this.#isKept(one));
+  }
+
+  async unkept(): Promise<readonly PackArchive[]> {
+    return await this.#those(async (one) => {
+      const used = `${packageFolder(this.#folder, one.name)}/package.json`;
+      return await orMissing(this.#files.stat(used)) !== null &&
+        !await this.#isKept(one);
+    });
   }
 
   async read(
@@ -52,6 +52,25 @@ export class PackArchives implements PackShelf {
     );
     return await file?.read(offset, Math.min(length, one.sizeBytes - offset)) ??
       null;
+  }
+
+  async #isKept({ name, sizeBytes }: PackPackage): Promise<boolean> {
+    const stat = await orMissing(
+      this.#files.stat(archiveFile(this.#folder, name)),
+    );
+    return stat?.sizeBytes === sizeBytes;
+  }
+
+  async #those(
+    holds: (one: PackPackage) => Promise<boolean>,
+  ): Promise<readonly PackArchive[]> {
+    const found = await Promise.all(
+      this.#packages.map(async (one) => {
+        const { integrity, sizeBytes } = one;
+        return await holds(one) ? [{ integrity, sizeBytes }] : [];
+      }),
+    );
+    return found.flat();
   }
 }
 

@@ -20,11 +20,13 @@ function giver(
   name: string,
   bytes: Uint8Array<ArrayBuffer> | "fails",
   held: readonly string[] = [PACKAGE.integrity],
+  unkept: readonly string[] = [],
 ): PackGiver {
   return {
     id: `id-of-${name}` as NodeId,
     name,
     held: new Set(held),
+    unkept: new Set(unkept),
     open: () =>
       bytes === "fails"
         ? new ReadableStream({
@@ -121,6 +123,20 @@ Deno.test("MemberPacks says what to do without a cluster, and where no member ha
     node([giver("old", BYTES, [])]).add(),
     /no member that answers has what this release needs; `covey engine add vulkan`/,
   );
+});
+
+Deno.test("MemberPacks names those that did not keep the archive of what they use, and what to do there", async () => {
+  const { add } = node([
+    giver("none", BYTES, []),
+    giver("early", BYTES, [], [PACKAGE.integrity]),
+  ]);
+  for (const from of [null, "early"]) {
+    await assert.rejects(
+      add(from),
+      /"early" added it before archives were kept .*there, `covey engine remove vulkan` and then `covey engine add vulkan` change that/,
+    );
+  }
+  await assert.rejects(add("none"), /"none" does not have what this release/);
 });
 
 Deno.test("MemberPacks asks nobody for what is not for this machine", async () => {
