@@ -149,7 +149,9 @@ export class RequestRun implements LoopEffects, SessionEvents {
     const { placement } = weighed;
     if (placement.kind === "nowhere") return null;
     const plan = planSplit(placement.order, inputs);
-    if (plan !== null) this.#record(weighed, plan.predictedMs);
+    if (plan === null) return null;
+    this.#record(weighed, plan.predictedMs);
+    this.#context.metrics.divided();
     return plan;
   }
 
@@ -225,6 +227,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       isForecast: isForecast(demand, this.#request.maxOutputTokens),
     };
     metrics.binding(engine.node === self ? "self" : "peer");
+    metrics.keptPrompt(cachedTokens);
     if (this.#hasFailed) {
       metrics.failOver(this.#resume === null ? "before_content" : "mid_stream");
     }
@@ -299,6 +302,7 @@ export class RequestRun implements LoopEffects, SessionEvents {
       reason,
     });
     if (settled.kind === "failed" || settled.kind === "broken_off") {
+      metrics.failure(settled.fault.code);
       log.warn("Attempt failed", {
         attempt: attempt.id,
         node: candidate.engine.nodeName,

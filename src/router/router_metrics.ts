@@ -2,6 +2,7 @@ import type {
   AttemptOutcome,
   Capability,
   Counter,
+  FaultCode,
   Histogram,
   Metrics,
   NodeStanding,
@@ -38,8 +39,11 @@ export class RouterMetrics {
   readonly #withdrawals: Counter;
   readonly #bindings: Counter;
   readonly #failOvers: Counter;
+  readonly #failures: Counter;
   readonly #cooldowns: Counter;
   readonly #opened: Counter;
+  readonly #divided: Counter;
+  readonly #keptTokens: Counter;
   readonly #ttft: Histogram;
   readonly #tpot: Histogram;
   readonly #error: Histogram;
@@ -87,6 +91,11 @@ export class RouterMetrics {
       "Attempts that took over from one that had failed, before its first content or in the middle of its answer",
       ["at"],
     );
+    this.#failures = metrics.counter(
+      "covey_attempt_failures_total",
+      "Attempts that failed or broke off, by what failed: the link, the engine or its time",
+      ["code"],
+    );
     this.#cooldowns = metrics.counter(
       "covey_cooldowns_total",
       "Times that an engine was let rest because it asked for it",
@@ -96,6 +105,16 @@ export class RouterMetrics {
       "covey_breakers_opened_total",
       "Times that a breaker opened, of an engine or of the link to a member",
       ["scope"],
+    );
+    this.#divided = metrics.counter(
+      "covey_divided_requests_total",
+      "Requests whose inputs were divided over several engines",
+      [],
+    );
+    this.#keptTokens = metrics.counter(
+      "covey_kept_prompt_tokens_total",
+      "Tokens of prompts that were taken to be evaluated already where the request was sent",
+      [],
     );
     this.#ttft = metrics.histogram(
       "gen_ai_server_time_to_first_token_seconds",
@@ -193,6 +212,21 @@ export class RouterMetrics {
   /** Count an attempt that takes over from a failed one. */
   failOver(at: "before_content" | "mid_stream"): void {
     this.#failOvers.add(1, { at });
+  }
+
+  /** Count an attempt that failed or broke off. */
+  failure(code: FaultCode): void {
+    this.#failures.add(1, { code });
+  }
+
+  /** Count a request whose inputs were divided. */
+  divided(): void {
+    this.#divided.add(1);
+  }
+
+  /** Count tokens of a prompt that are taken to be cached where it goes. */
+  keptPrompt(tokens: number): void {
+    if (tokens > 0) this.#keptTokens.add(tokens);
   }
 
   /** Count a rest that an engine asked for. */

@@ -76,6 +76,24 @@ async function withdrawn(): Promise<CountingMetrics> {
   return here.metrics;
 }
 
+/** One request whose inputs go to two engines. */
+async function divided(): Promise<CountingMetrics> {
+  await using nodes = simulatedNodes({
+    models: [{ ...CHAT, capability: "embedding" }],
+    faults: [{}, {}],
+  });
+  const request = chatRequest({
+    capability: "embedding",
+    stream: false,
+    body: { input: Array(32).fill("input") },
+    promptTokens: 3200,
+    maxOutputTokens: null,
+    inputCount: 32,
+  });
+  await until(nodes.clock, nodes.router.route(request, NEVER));
+  return nodes.metrics;
+}
+
 /** Each metric by which an operator sees what the router did, and what makes it move. */
 const MOVES: readonly {
   readonly metric: string;
@@ -124,6 +142,45 @@ const MOVES: readonly {
       await ask(setup);
       return setup.metrics;
     },
+    value: 1,
+  },
+  {
+    metric: "covey_attempt_failures_total{code=engine_failed}",
+    by: "the same",
+    move: async () => {
+      const setup = setUpRouter(() => FAILING, [() => answering("y")]);
+      await ask(setup);
+      return setup.metrics;
+    },
+    value: 1,
+  },
+  {
+    metric: "covey_attempt_failures_total{code=link_failed}",
+    by: "a link that is down",
+    move: async () => {
+      const setup = setUpRouter(() => answering("x"), [() => LINK_DOWN], {
+        offers: [offerOf({ model: "other" })],
+        peerOffers: [offerOf()],
+      });
+      await ask(setup);
+      return setup.metrics;
+    },
+    value: 1,
+  },
+  {
+    metric: "covey_kept_prompt_tokens_total",
+    by: "a prompt that comes again where it was answered",
+    move: async () => {
+      const setup = setUpRouter(() => answering("x"));
+      await ask(setup, 2);
+      return setup.metrics;
+    },
+    value: 10,
+  },
+  {
+    metric: "covey_divided_requests_total",
+    by: "inputs that two engines embed sooner than one",
+    move: divided,
     value: 1,
   },
   {
