@@ -12,7 +12,7 @@
 export async function eventually<Found>(
   what: string,
   look: () => Promise<Found | undefined>,
-  boundMs = 15_000,
+  boundMs = 60_000,
 ): Promise<Found> {
   const endMs = performance.now() + boundMs;
   for (;;) {

@@ -37,14 +37,14 @@ export function isUsed({ health }: Pick<ListedMember, "health">): boolean {
  *
  * @param urls Base addresses.
  * @param count How many members each must list as used.
- * @param timeoutMs How long to wait.
+ * @param timeoutMs When to give up: far more than it takes, since it measures nothing.
  * @returns Milliseconds it took.
  * @throws {Error} When it did not happen in time; what was seen last is in the message.
  */
 export async function membersSeen(
   urls: readonly string[],
   count: number,
-  timeoutMs: number,
+  timeoutMs = 60_000,
 ): Promise<number> {
   const startedMs = performance.now();
   for (;;) {

@@ -109,7 +109,7 @@ export async function startNode(
     );
     return status;
   });
-  const timeoutMs = options.timeoutMs ?? 30_000;
+  const timeoutMs = options.timeoutMs ?? 60_000;
   const timer = setTimeout(
     () =>
       ready.reject(

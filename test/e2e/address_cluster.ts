@@ -67,7 +67,7 @@ export class AddressCluster implements AsyncDisposable {
       const isFit = ["HEALTHY", "DEGRADED"].includes(worker?.state) &&
         worker.checks.engines.length > 0;
       return isFit ? true : undefined;
-    }, 30_000);
+    });
   }
 
   /** Ask the entry for something an operator may. */

@@ -66,7 +66,7 @@ Deno.test({
   async fn() {
     await using stack = new AsyncDisposableStack();
     const { anna, ben } = await startPair(stack);
-    await membersSeen([anna.url, ben.url], 2, 15_000);
+    await membersSeen([anna.url, ben.url], 2);
     const members = await listMembers(anna.url);
     const idOf = (name: string) =>
       members.find((member) => member.name === name)?.id;
@@ -97,7 +97,7 @@ Deno.test({
   async fn() {
     await using stack = new AsyncDisposableStack();
     const { anna, ben } = await startPair(stack);
-    await membersSeen([anna.url, ben.url], 2, 15_000);
+    await membersSeen([anna.url, ben.url], 2);
     const home = (await listMembers(anna.url)).find(({ self }) => !self)?.id;
     // About half a second of prefill.
     const system = "You are a helpful assistant. ".repeat(280);
@@ -126,7 +126,7 @@ Deno.test({
   async fn() {
     await using stack = new AsyncDisposableStack();
     const { anna, ben } = await startPair(stack);
-    await membersSeen([anna.url, ben.url], 2, 15_000);
+    await membersSeen([anna.url, ben.url], 2);
     await ben.end("SIGKILL");
     // Right after the kill, before any poll can have noticed it.
     const { results } = await closedLoop(4, 4, () =>

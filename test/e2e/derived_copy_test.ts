@@ -63,7 +63,7 @@ Deno.test({
     };
     const anna = await start("anna");
     const ben = await start("ben");
-    await membersSeen([anna.url, ben.url], 2, 15_000);
+    await membersSeen([anna.url, ben.url], 2);
     const post = async (url: string, body: object) => {
       const answer = await fetch(url, {
         method: "POST",
@@ -77,7 +77,7 @@ Deno.test({
     await eventually("the original is digested", async () => {
       const check = await post(`${ben.url}/covey/models/verify`, {});
       return check.sound === true ? true : undefined;
-    }, 30_000);
+    });
     const made = await post(`${anna.url}/covey/models/convert`, {
       model: "large-F16",
       to: "q8_0",
@@ -90,7 +90,7 @@ Deno.test({
         bytesPerSecond: BYTES_PER_SECOND,
       });
       return begun.copies?.length === 1 ? true : undefined;
-    }, 30_000);
+    });
     const message = await eventually("the copy has ended", async () => {
       const answer = await fetch(`${ben.url}/cluster/copies`);
       const [copy] = (await answer.json()).copies;

@@ -110,7 +110,7 @@ async function comesFromMember(packs: string): Promise<void> {
   });
   await cluster.open({});
   const other = await cluster.add("other", {});
-  await membersSeen([other.url], 2, 30_000);
+  await membersSeen([other.url], 2);
   const covey = (...words: string[]) =>
     runEngine({
       COVEY_DATA_DIR: join(folder, "other"),

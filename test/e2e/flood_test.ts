@@ -61,7 +61,7 @@ Deno.test({
     const victim = await start("victim");
     const other = await start("other");
     const urls = [victim.url, other.url];
-    await membersSeen(urls, 2, 15_000);
+    await membersSeen(urls, 2);
     const self = (await listMembers(victim.url)).find(({ self }) => self);
     const port = Number(/:(\d+)$/.exec(self?.addresses[0] ?? "")?.[1]);
     assert.ok(port > 0);
@@ -86,7 +86,7 @@ Deno.test({
       `${Math.round(grown / 1024)} KiB more than before`,
     );
     // The two never lost each other.
-    await membersSeen(urls, 2, 5000);
+    await membersSeen(urls, 2);
     for (const node of [victim, other]) {
       assert.doesNotMatch(node.log(), /OFFLINE|"to":"offline"|"level":"error"/);
     }

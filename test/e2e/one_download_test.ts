@@ -52,14 +52,14 @@ Deno.test({
       );
     const nodes = [await start("anna"), await start("ben")];
     const urls = nodes.map(({ url }) => url);
-    await membersSeen(urls, 2, 15_000);
+    await membersSeen(urls, 2);
     // Before anything is pulled it is told who could hold it.
     await eventually("both machines are known", async () => {
       const fit = await covey(urls[0] ?? "", "fit", "org/repo");
       assert.match(fit.out, /^shared-tiny-F16 is not here: .* would be pulled/);
       const judged = fit.out.match(/^(anna|ben) +- .*(fits|no room)/gm);
       return judged?.length === 2 || undefined;
-    }, 30_000);
+    });
     hub.requests.length = 0;
     const pulls = await Promise.all(
       urls.map((url) => covey(url, "pull", "org/repo")),

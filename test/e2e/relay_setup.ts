@@ -216,7 +216,7 @@ export async function startRelay(): Promise<Relay> {
     servers.map(({ url }, at) => `up${at}=openai:${url}`).join(","),
     { capabilities: { e: "embedding", ranker: "rerank" } },
   );
-  await membersSeen([anna.url, ben.url], 2, 20_000);
+  await membersSeen([anna.url, ben.url], 2);
   await eventually("anna lists what ben's servers have", async () => {
     const { data } = await (await fetch(`${anna.url}/v1/models`)).json();
     const names = new Set(data.map(({ id }: { id: string }) => id));

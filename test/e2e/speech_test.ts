@@ -76,7 +76,7 @@ Deno.test({
       );
     const able = await start("anna", "auto");
     const unable = await start("ben", "off");
-    await membersSeen([able.url, unable.url], 2, 15_000);
+    await membersSeen([able.url, unable.url], 2);
     for (const url of [able.url, unable.url]) {
       const { node, hearer, seconds, transcript } = await roundTrip(url);
       assert.equal(hearer, node, "only one of them has the programs");

@@ -48,7 +48,7 @@ Deno.test({
       );
     const anna = await start("anna");
     const ben = await start("ben");
-    await membersSeen([anna.url, ben.url], 2, 15_000);
+    await membersSeen([anna.url, ben.url], 2);
     const generate = async (body: object) => {
       const response = await fetch(`${anna.url}/node/ben/api/generate`, {
         method: "POST",

@@ -152,7 +152,7 @@ Deno.test({
     await eventually("ben lists anna's models", async () => {
       const models = await modelsOf(ben.url);
       return models.includes("mymodel:latest") ? models : undefined;
-    }, 30_000);
+    });
     const client = new OpenAI({ baseURL: `${ben.url}/v1`, apiKey: "none" });
     const { choices } = await client.chat.completions.create({
       model: "mymodel",
