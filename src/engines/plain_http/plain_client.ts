@@ -79,7 +79,7 @@ class PlainClient implements HttpClient {
     const kept = this.#pool.take();
     if (kept !== null) {
       try {
-        return await this.#ask(kept, request, signal);
+        return await this.#ask(kept.connection, request, signal, kept.restedMs);
       } catch (error) {
         if (!(error instanceof UnsentError)) throw error;
       }
@@ -97,13 +97,17 @@ class PlainClient implements HttpClient {
     connection: PlainConnection,
     request: Uint8Array,
     signal: AbortSignal,
+    restedMs = 0,
   ): Promise<HttpReply> {
     const exchange = new PlainExchange(
       connection,
       signal,
       (head: AnswerHead) => this.#pool.keep(connection, keptForMs(head)),
     );
-    const { status, fields } = await exchange.ask(request);
+    const { status, fields } = await exchange.ask(request).catch((error) => {
+      if (exchange.isLost) this.#pool.noteEnded(restedMs);
+      throw error;
+    });
     try {
       return { status, headers: fields, body: decodedBody(fields, exchange) };
     } catch (error) {

@@ -24,6 +24,7 @@ export class PlainExchange implements PieceSource {
   #first: Uint8Array | null = null;
   #isSent = false;
   #isFinished = false;
+  #isLost = false;
 
   /**
    * @param connection At work for this alone.
@@ -43,6 +44,11 @@ export class PlainExchange implements PieceSource {
 
   get isOver(): boolean {
     return this.#parser.isOver && this.#first === null;
+  }
+
+  /** Whether a kept connection proved to be over before an answer began. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   /**
@@ -74,6 +80,7 @@ export class PlainExchange implements PieceSource {
       }
     } catch (error) {
       const mayBeUnsent = this.#connection.isKept && !this.#parser.isTouched;
+      this.#isLost = mayBeUnsent && !this.#signal.aborted;
       if (mayBeUnsent) await sending.catch(() => {});
       this.#finish();
       if (this.#signal.aborted) throw this.#signal.reason;
