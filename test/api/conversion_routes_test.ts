@@ -4,7 +4,7 @@ import {
   Fault,
   type ModelConversions,
 } from "../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
+import { apiUnderTest, LAN, LOOPBACK, post } from "./api_under_test.ts";
 
 const RATED = { totalBytes: 3, bytesPerSecond: 1, remainingMs: null };
 
@@ -31,11 +31,7 @@ Deno.test("a conversion tells how far it is and what was made, and is nothing fo
   const { api } = apiUnderTest({ conversions });
   const send = async (body: unknown, from = LOOPBACK) => {
     const answer = await api.handle(
-      new Request("http://127.0.0.1:11411/covey/models/convert", {
-        method: "POST",
-        body: JSON.stringify(body),
-        headers: { "content-type": "application/json" },
-      }),
+      post("/covey/models/convert", body),
       from,
     );
     const lines = (await answer.text()).trimEnd().split("\n");

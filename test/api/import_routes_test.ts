@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Fault, type ModelImports } from "../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
+import { apiUnderTest, LAN, LOOPBACK, post } from "./api_under_test.ts";
 
 Deno.test("an import answers with what was taken over, and is nothing for the LAN", async () => {
   const folders: string[] = [];
@@ -20,14 +20,7 @@ Deno.test("an import answers with what was taken over, and is nothing for the LA
   };
   const { api } = apiUnderTest({ imports });
   const send = (body: unknown, from = LOOPBACK) =>
-    api.handle(
-      new Request("http://127.0.0.1:11411/covey/imports", {
-        method: "POST",
-        body: JSON.stringify(body),
-        headers: { "content-type": "application/json" },
-      }),
-      from,
-    );
+    api.handle(post("/covey/imports", body), from);
   assert.deepEqual(await (await send({ folder: "/srv" })).json(), {
     status: "success",
     imported: [{ model: "m", shared: true }],

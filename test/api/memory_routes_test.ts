@@ -16,6 +16,7 @@ import {
   LAN,
   LOOPBACK,
   PEER,
+  post,
   SELF,
 } from "./api_under_test.ts";
 
@@ -193,14 +194,7 @@ Deno.test("POST /covey/fit tells of a model that is nowhere yet, to operators", 
     },
   });
   const ask = (body: unknown, from = LOOPBACK) =>
-    api.handle(
-      new Request("http://127.0.0.1/covey/fit", {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      }),
-      from,
-    );
+    api.handle(post("/covey/fit", body), from);
   const found = await (await ask({ source: "org/m", revision: "v1" })).json();
   assert.deepEqual(
     [found.model, found.sizeBytes, found.readBytes],

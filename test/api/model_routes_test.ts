@@ -6,19 +6,7 @@ import {
   type ModelCheck,
   type ModelInventory,
 } from "../../src/domain/mod.ts";
-import { apiUnderTest, LAN, LOOPBACK } from "./api_under_test.ts";
-
-const BASE = "http://127.0.0.1:11411";
-
-function request(method: string, path: string, body?: unknown): Request {
-  return new Request(`${BASE}${path}`, {
-    method,
-    ...(body === undefined ? {} : {
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    }),
-  });
-}
+import { apiUnderTest, LAN, operatorOf } from "./api_under_test.ts";
 
 function shelf(checks: Readonly<Record<string, ModelCheck>>) {
   const removed: string[] = [];
@@ -62,9 +50,8 @@ Deno.test("verification tells its progress and then each model's outcome", async
     a: { kind: "sound" },
     b: { kind: "damaged", files },
   });
-  const { api } = apiUnderTest({ models });
-  const verify = (body: unknown) =>
-    api.handle(request("POST", "/covey/models/verify", body), LOOPBACK);
+  const send = operatorOf(apiUnderTest({ models }).api);
+  const verify = (body: unknown) => send("POST", "/covey/models/verify", body);
   const progress = { status: "verifying", doneBytes: 0, totalBytes: 100 };
   const a = { model: "a", sound: true, files: [] };
   const b = { model: "b", sound: false, files };
@@ -99,8 +86,8 @@ Deno.test("verification of all models names partial files and what is no model, 
   const { api } = apiUnderTest({
     models: Object.assign(models, { invalid, partials }),
   });
-  const verify = (body: unknown) =>
-    api.handle(request("POST", "/covey/models/verify", body), LOOPBACK);
+  const send = operatorOf(api);
+  const verify = (body: unknown) => send("POST", "/covey/models/verify", body);
   const done = {
     status: "verified",
     sound: true,
@@ -114,9 +101,9 @@ Deno.test("verification of all models names partial files and what is no model, 
 
 Deno.test("a model is removed by its name, slashes and all, and by nobody from the LAN", async () => {
   const { models, removed } = shelf({});
-  const { api } = apiUnderTest({ models });
+  const send = operatorOf(apiUnderTest({ models }).api);
   const path = "/covey/models/org%2Fm";
-  const done = await api.handle(request("DELETE", path), LOOPBACK);
+  const done = await send("DELETE", path);
   assert.deepEqual([done.status, await done.json()], [200, {
     removed: "org/m",
   }]);
@@ -126,7 +113,7 @@ Deno.test("a model is removed by its name, slashes and all, and by nobody from t
       ["POST", "/covey/models/verify"],
     ] as const
   ) {
-    const refused = await api.handle(request(method, where, {}), LAN);
+    const refused = await send(method, where, {}, LAN);
     assert.equal(refused.status, 401);
     await refused.body?.cancel();
   }
