@@ -1,12 +1,14 @@
+import assert from "node:assert/strict";
 import {
   Fault,
   type InferenceRequest,
   type RoutedAnswer,
 } from "../../src/domain/mod.ts";
 import type { OwnedRouter } from "../../src/router/mod.ts";
+import { WORDS } from "./numbered_engine.ts";
 
-const WORDS = /"content":"((?:\d+ )+)"/g;
-const VECTORS = /"embedding":\[(\d+)\]/g;
+const WORD = /"content":"((?:\d+ )+)"/g;
+const VECTOR = /"embedding":\[(\d+)\]/g;
 
 /** How a caller's request came to its end. */
 export type CallerEnd =
@@ -54,10 +56,24 @@ export class Caller {
 
   /** The numbers it was given, words or vectors, in order. */
   get numbers(): readonly number[] {
-    const pattern = this.request.capability === "embedding" ? VECTORS : WORDS;
+    const pattern = this.request.capability === "embedding" ? VECTOR : WORD;
     return [...this.#text.matchAll(pattern)].flatMap(([, numbers = ""]) =>
       numbers.trim().split(" ").map(Number)
     );
+  }
+
+  /** Its answer has ended once, and is neither cut short without a word nor holds anything twice. */
+  assertEnded(): void {
+    const { end, numbers, request } = this;
+    assert.notEqual(end, "open");
+    assert.notEqual(end, "cut_short");
+    assert.equal(this.ends, 1);
+    const inOrder = numbers.map((_, at) => at);
+    assert.deepEqual(numbers, inOrder, "given twice, or lost");
+    const { input } = request.body;
+    const all = Array.isArray(input) ? input.length : WORDS;
+    if (end === "whole") assert.equal(numbers.length, all);
+    else if (!request.stream) assert.equal(numbers.length, 0);
   }
 
   /** Leave: by the signal of its request, or by its body where it has one. */

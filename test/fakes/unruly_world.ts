@@ -1,90 +1,57 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import type { InferenceRequest, NodeId } from "../../src/domain/mod.ts";
-import { createSeededEntropy, ManualClock } from "../../src/platform/mod.ts";
-import { createRouter, type OwnedRouter } from "../../src/router/mod.ts";
-// Loaded with the first prompt, which takes real time that the clock knows nothing of.
-import "../../src/router/prefix_chain.ts";
+import { ManualClock } from "../../src/platform/mod.ts";
 import { Caller } from "./caller.ts";
 import { chatRequest } from "./chat_request.ts";
-import { CountingMetrics } from "./counting_metrics.ts";
-import { NumberedEngine } from "./numbered_engine.ts";
-import { QuietLog } from "./quiet_log.ts";
-import { nodeIdOf, offerOf } from "./scripted_engine.ts";
+import { NumberedNode } from "./numbered_node.ts";
+import { nodeIdOf } from "./scripted_engine.ts";
 import { UnrulyLink } from "./unruly_link.ts";
+import type { Stage } from "./unruly_turn.ts";
 
-/** Attempts that may wait for a node's model. */
-export const MOST_WAITING = 3;
 const SLOTS: readonly number[] = [1, 2, 1];
-/** How many nodes there are. */
-export const NODES: number = SLOTS.length;
 /** Turns of the event loop until what a wake-up began waits again. */
 const TURNS = 3;
 
 /** One node of the world. */
-export interface UnrulyNode {
-  readonly id: NodeId;
-  readonly slots: number;
-  readonly engine: NumberedEngine;
-  readonly router: OwnedRouter;
-  readonly metrics: CountingMetrics;
+export class UnrulyNode extends NumberedNode {
   /** Its ways to the others. */
-  readonly links: readonly UnrulyLink[];
+  readonly links: UnrulyLink[];
   /** Nodes that it does not know at the moment. */
   readonly away: Set<NodeId>;
+
+  /**
+   * @param clock Time.
+   * @param at Its number, from 0.
+   */
+  constructor(clock: ManualClock, at: number) {
+    const links: UnrulyLink[] = [];
+    const away = new Set<NodeId>();
+    super({
+      id: nodeIdOf(at + 1),
+      slots: SLOTS[at] ?? 1,
+      clock,
+      peers: () => links.filter(({ node }) => !away.has(node)),
+    });
+    this.links = links;
+    this.away = away;
+  }
 }
 
-/** Three nodes with real routers, each an entry of its own, on one clock. */
-export class UnrulyWorld {
-  readonly clock = new ManualClock(undefined, turns);
+/** Nodes with real routers, each an entry of its own, on one clock. */
+export class UnrulyWorld implements Stage {
+  readonly clock: ManualClock = new ManualClock(undefined, turns);
   readonly nodes: readonly UnrulyNode[];
   readonly callers: Caller[] = [];
 
   constructor() {
-    const made: UnrulyNode[] = [];
-    const links: UnrulyLink[][] = SLOTS.map(() => []);
-    for (const [at, slots] of SLOTS.entries()) {
-      const id = nodeIdOf(at + 1);
-      const engine = new NumberedEngine(this.clock, id, [
-        offerOf({
-          root: "f".repeat(64),
-          capabilities: ["chat", "embedding"],
-          features: ["resume"],
-          queue: { slots, runningMs: [], waitingMs: [] },
-        }),
-      ]);
-      const metrics = new CountingMetrics();
-      const away = new Set<NodeId>();
-      const router = createRouter({
-        self: { id, name: `node-${at + 1}` },
-        localEngines: [engine],
-        peers: () => links[at]?.filter(({ node }) => !away.has(node)) ?? [],
-        policy: "balanced",
-        maxQueue: MOST_WAITING,
-        clock: this.clock,
-        entropy: createSeededEntropy(at + 1),
-        log: new QuietLog(),
-        metrics,
-      });
-      made.push({
-        id,
-        slots,
-        engine,
-        router,
-        metrics,
-        links: links[at] ?? [],
-        away,
-      });
-    }
-    for (const [at, from] of made.entries()) {
-      for (const to of made) {
-        if (to === from) continue;
-        links[at]?.push(
-          new UnrulyLink(this.clock, from.id, to.id, to.router),
-        );
+    this.nodes = SLOTS.map((_, at) => new UnrulyNode(this.clock, at));
+    for (const { id, links } of this.nodes) {
+      for (const to of this.nodes) {
+        if (to.id === id) continue;
+        links.push(new UnrulyLink(this.clock, id, to.id, to.router));
       }
     }
-    this.nodes = made;
   }
 
   /** A node by its number from 0. */
@@ -103,23 +70,31 @@ export class UnrulyWorld {
   /** Let time go by, and see to it that nothing goes wrong meanwhile. */
   async wait(ms: number): Promise<void> {
     await this.clock.advance(ms);
-    this.assertBounds();
+    for (const node of this.nodes) node.assertBounds();
+  }
+
+  /** Let time go by with nobody awake. */
+  async pause(ms: number): Promise<void> {
+    await this.clock.pause(ms);
+  }
+
+  /** Cut one way of two nodes to each other, or mend it. */
+  cut(at: number, to: number, is: boolean): void {
+    const { id } = this.node(to);
+    this.node(at).links.find(({ node }) => node === id)?.cut(is);
+  }
+
+  /** Let a node know another no more, or again. */
+  away(at: number, to: number, is: boolean): void {
+    const { away } = this.node(at);
+    const { id } = this.node(to);
+    if (is) away.add(id);
+    else away.delete(id);
   }
 
   /** All nodes hear of each other. */
   poll(): void {
     for (const { links } of this.nodes) for (const link of links) link.poll();
-  }
-
-  /** What holds at any time. */
-  assertBounds(): void {
-    for (const { engine, metrics, slots } of this.nodes) {
-      assert(engine.running <= slots, `${engine.running} of ${slots} slots`);
-      const waiting = metrics.gaugeOf("covey_queue_waiting");
-      assert(waiting <= MOST_WAITING, `${waiting} wait`);
-      const running = metrics.gaugeOf("covey_queue_running");
-      assert(running <= slots, `${running} run`);
-    }
   }
 }
 
