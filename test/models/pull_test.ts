@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
 import type { PullAllies, PullWant } from "../../src/domain/mod.ts";
 import { FileError } from "../../src/platform/mod.ts";
 import { sha256Of, startHub } from "../fakes/hub_server.ts";
@@ -11,6 +12,7 @@ import {
   pulling,
   Q4,
   seeded,
+  silent,
 } from "./pull_setup.ts";
 
 Deno.test("pull fetches the asked quantisation in ranges, checks it and offers it with its root", async () => {
@@ -226,4 +228,49 @@ Deno.test("pull checks the disk for the model and its vision part together, befo
   }
   await using node = pulling(hub, { freeBytes: bothBytes });
   assert.equal((await node.pull("org/repo")).model, "m-Q4_K_M");
+});
+
+Deno.test("a pull that is begun again while it is cancelled waits until the old bytes are gone, and loses none of its own", async () => {
+  const bytes = model(1);
+  await using hub = startHub({ [Q4]: bytes });
+  const asked = Promise.withResolvers<void>();
+  const stuck = Promise.withResolvers<void>();
+  hub.faults.beforeRange = async () => {
+    asked.resolve();
+    await stuck.promise;
+  };
+  await using node = pulling(hub);
+  const first = node.pull("org/repo");
+  first.catch(silent);
+  await asked.promise;
+  const steps: string[] = [];
+  hub.faults.beforeRange = () => {
+    steps.push("asked");
+  };
+  const removing = Promise.withResolvers<void>();
+  const { remove } = node.files;
+  node.files.remove = async (path) => {
+    if (/^\/models\/\.partial\/[^/]+$/.test(path)) {
+      node.files.remove = remove;
+      removing.resolve();
+      // Time enough for the other one to come into the way.
+      for (let turn = 0; turn < 200; turn++) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+      steps.push("removed");
+    }
+    return await remove.call(node.files, path);
+  };
+  const [{ id = "" } = {}] = node.pulls.list();
+  const cancelled = node.pulls.cancel(id);
+  await removing.promise;
+  const again = node.pulls.cancel(id);
+  const second = node.pull("org/repo");
+  assert.equal(await node.pulls.pause(id), false, "it ends");
+  assert.deepEqual([await cancelled, await again], [true, true]);
+  await assert.rejects(first, /was cancelled/);
+  await second;
+  assert.deepEqual(steps.slice(0, 2), ["removed", "asked"]);
+  await expectPulled(node.files, bytes);
+  stuck.resolve();
 });

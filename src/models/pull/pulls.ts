@@ -65,6 +65,8 @@ interface Job extends Identified {
   /** Null while it is paused. */
   run: Run | null;
   isPaused: boolean;
+  /** Settles once it is cancelled and its bytes are gone; null where nobody cancelled it. */
+  ending: Promise<void> | null;
 }
 
 interface Run {
@@ -95,6 +97,12 @@ class RunningPulls implements OwnedPulls {
     signal: AbortSignal,
   ): Promise<PullOutcome> {
     const asked = await identify(request);
+    for (;;) {
+      const ending = this.#jobs.get(asked.id)?.ending ?? null;
+      if (ending === null) break;
+      // Whoever cancelled it is told how that went.
+      await Promise.allSettled([ending]);
+    }
     // Nothing is awaited between: a job that ended meanwhile would run unknown.
     const job = this.#jobFor(asked);
     const { outcome } = this.#begin(job);
@@ -116,18 +124,13 @@ class RunningPulls implements OwnedPulls {
   async cancel(id: string): Promise<boolean> {
     const job = this.#jobs.get(id);
     if (job === undefined) return false;
-    job.isPaused = false;
-    await this.#stop(job, new Fault("conflict", "The pull was cancelled"));
-    this.#jobs.delete(id);
-    this.#options.allies?.()?.forget?.(id);
-    await this.#options.files.remove(this.#folderOf(id));
-    await this.#save();
+    await (job.ending ??= this.#end(job));
     return true;
   }
 
   async pause(id: string): Promise<boolean> {
     const job = this.#jobs.get(id);
-    if (job === undefined) return false;
+    if (job === undefined || job.ending !== null) return false;
     if (job.isPaused) return true;
     job.isPaused = true;
     await this.#stop(
@@ -143,7 +146,7 @@ class RunningPulls implements OwnedPulls {
 
   async unpause(id: string): Promise<boolean> {
     const job = this.#jobs.get(id);
-    if (job === undefined) return false;
+    if (job === undefined || job.ending !== null) return false;
     this.#begin(job);
     await this.#save();
     return true;
@@ -218,6 +221,7 @@ class RunningPulls implements OwnedPulls {
       watchers: new Set(),
       run: null,
       isPaused: false,
+      ending: null,
       view: {
         id,
         source: showPullSource(source),
@@ -258,6 +262,20 @@ class RunningPulls implements OwnedPulls {
     // Nobody may be watching when it fails; the log was told.
     run.outcome.catch(() => {});
     return run;
+  }
+
+  /** Cancel it. Until its bytes are gone it stays known: the same begun anew would lose its own. */
+  async #end(job: Job): Promise<void> {
+    const { allies, files } = this.#options;
+    job.isPaused = false;
+    await this.#stop(job, new Fault("conflict", "The pull was cancelled"));
+    allies?.()?.forget?.(job.id);
+    try {
+      await files.remove(this.#folderOf(job.id));
+    } finally {
+      this.#jobs.delete(job.id);
+    }
+    await this.#save();
   }
 
   async #stop({ run }: Job, reason: Fault): Promise<void> {
@@ -326,7 +344,7 @@ class RunningPulls implements OwnedPulls {
     } finally {
       job.run = null;
       if (job.isPaused) this.#setPaused(job);
-      else if (!isEnding) this.#jobs.delete(id);
+      else if (!isEnding && job.ending === null) this.#jobs.delete(id);
       // What runs when the node ends is to go on after it.
       if (!this.#closed && !isEnding) await this.#save();
     }
