@@ -46,7 +46,7 @@ export function fitRows(
     })),
     ...members
       .filter((one) => !having.has(one.id) && mayHold(one))
-      .map(({ id, name }) => ({
+      .map(({ health, id, name }) => ({
         node: id,
         nodeName: name,
         engine: null,
@@ -56,8 +56,10 @@ export function fitRows(
         contextLength: known?.contextLength ?? null,
         contextLimit: null,
         slots: known?.queue.slots ?? null,
-        verdict: judge(known?.memory, memoryOf(id)),
-        reason: "It does not have the model",
+        ...unlessAway(health, {
+          verdict: judge(known?.memory, memoryOf(id)),
+          reason: "It does not have the model",
+        }),
       })),
   ];
 }
@@ -74,7 +76,7 @@ export function forecastRows(
   { reckon, sizeBytes }: ModelForecast,
   members: readonly MemberView[],
 ): readonly JsonObject[] {
-  return members.filter(mayHold).map(({ id, machine, name }) => {
+  return members.filter(mayHold).map(({ health, id, machine, name }) => {
     const has = memoryOfMachine(machine);
     const total = totalOf(has);
     const { contextLength, memory, slots } = reckon(total);
@@ -92,14 +94,16 @@ export function forecastRows(
       contextLimit: null,
       slots,
       diskFreeBytes: free,
-      verdict: hasDisk !== false || verdict === "too_large"
-        ? verdict
-        : "no_disk",
-      reason: hasDisk === false && free !== null
-        ? `It has ${gigabytes(free)} of disk left, and ${
-          gigabytes(sizeBytes)
-        } would come`
-        : null,
+      ...unlessAway(health, {
+        verdict: hasDisk !== false || verdict === "too_large"
+          ? verdict
+          : "no_disk",
+        reason: hasDisk === false && free !== null
+          ? `It has ${gigabytes(free)} of disk left, and ${
+            gigabytes(sizeBytes)
+          } would come`
+          : null,
+      }),
     };
   });
 }
@@ -164,10 +168,25 @@ type Verdict =
   | "no_disk"
   | "unknown";
 
+interface Judgement {
+  readonly verdict: Verdict;
+  readonly reason: string | null;
+}
+
+/** What is free on a member that is off line, and what it has, nobody knows; how large it is they do. */
+function unlessAway(
+  health: MemberView["health"],
+  judged: Judgement,
+): Judgement {
+  return health !== "offline" || judged.verdict === "too_large"
+    ? judged
+    : { verdict: "unknown", reason: "It is off line" };
+}
+
 function verdictOf(
   { memory, misfit, state }: PlacedOffer["offer"],
   { cardFreeBytes, cardTotalBytes, freeBytes }: MachineMemory,
-): { readonly verdict: Verdict; readonly reason: string | null } {
+): Judgement {
   if (state.kind === "warm" || state.kind === "loading") {
     return { verdict: "loaded", reason: null };
   }

@@ -147,6 +147,25 @@ const FORECAST: ModelForecast = {
   }),
 };
 
+Deno.test("a member that is off line is not said to hold a model, nor to be without one", () => {
+  const away = (freeGb: number, totalGb: number): MemberView => ({
+    ...member(PEER, freeGb, totalGb),
+    health: "offline",
+  });
+  const offers = [placed({ memory: MEMORY, state: COLD })];
+  const judged = (one: MemberView) =>
+    [
+      fitRows(offers, [member(SELF, 12, 16), one]).at(-1),
+      forecastRows(FORECAST, [one])[0],
+    ].map((row) => [row?.verdict, row?.reason]);
+  const unknown = ["unknown", "It is off line"];
+  assert.deepEqual(judged(away(12, 16)), [unknown, unknown]);
+  assert.deepEqual(judged(away(3, 4)).map(([verdict]) => verdict), [
+    "too_large",
+    "too_large",
+  ]);
+});
+
 Deno.test("forecastRows judges each member by its own memory and disk", () => {
   const withDisk = (one: MemberView, freeGb: number): MemberView => ({
     ...one,

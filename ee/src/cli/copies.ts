@@ -48,7 +48,7 @@ export const copiesCommand: Command = {
     const text = given.json
       ? JSON.stringify(reply.body)
       : isJsonObject(reply.body)
-      ? copiesTable(reply.body.copies)
+      ? copiesTable(reply.body.copies, reply.body.unknown)
       : null;
     if (text === null) {
       context.stderr(UNKNOWN_FORM);

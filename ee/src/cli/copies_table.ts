@@ -12,12 +12,20 @@ const MEGABYTE = 1e6;
  * Copies as a table, with what there is to say of each below it.
  *
  * @param copies What the node answered.
+ * @param unknown Members that did not tell of theirs.
  * @returns Null where its form is unknown.
  */
-export function copiesTable(copies: JsonValue | undefined): string | null {
+export function copiesTable(
+  copies: JsonValue | undefined,
+  unknown: JsonValue | undefined = [],
+): string | null {
   if (!Array.isArray(copies)) return null;
   const rows = copies.filter(isJsonObject);
-  if (rows.length === 0) return "There are no copies.";
+  const silent = Array.isArray(unknown) ? unknown.map(text) : [];
+  const last = silent.length === 0
+    ? []
+    : [`Not known, since they do not answer: copies of ${silent.join(", ")}`];
+  if (rows.length === 0) return ["There are no copies.", ...last].join("\n");
   const table = formatTable([
     ["MODEL", "TO", "STATE", "DONE", "MB", "MB/S", "FROM", "ID"],
     ...rows.map((copy) => [
@@ -36,7 +44,7 @@ export function copiesTable(copies: JsonValue | undefined): string | null {
       ? [`${text(model)} to ${text(nodeName)}: ${text(message)}`]
       : []
   );
-  return [table, ...notes].join("\n");
+  return [table, ...notes, ...last].join("\n");
 }
 
 /** Members that could not be asked to copy, a line each. */

@@ -183,6 +183,11 @@ Deno.test("parseLife and formatLife agree", () => {
   );
 });
 
+Deno.test("covey copies names members that did not tell of theirs", async () => {
+  const { out } = await run(["copies"], { copies: [], unknown: ["pi", "ben"] });
+  assert.match(out, /^There are no copies\.\n.* copies of pi, ben$/);
+});
+
 Deno.test("covey copies shows how far each is, and covey copy who could not begin", async () => {
   const { out } = await run(["copies"], {
     copies: [{
