@@ -92,6 +92,9 @@ export function createClusterWithSeams(
   );
 }
 
+/** What is asked for while a cluster comes about: the answer is that of a node alone. */
+const LOOKING: ReadonlySet<ClusterAction> = new Set(["copies", "refresh"]);
+
 class BackgroundCluster implements Cluster {
   readonly #host: Host;
   readonly #platform: Platform;
@@ -181,6 +184,11 @@ class BackgroundCluster implements Cluster {
     signal: AbortSignal,
   ): Promise<JsonValue> {
     await this.#coming;
+    const isNone = this.#running === null && this.#problem === null;
+    if (isNone && LOOKING.has(action)) {
+      const { actAlone } = await import("./act_alone.ts");
+      return await actAlone(action, body, this.#host, this.#platform, signal);
+    }
     switch (action) {
       case "audit":
         return { events: this.#audit.list() };

@@ -53,6 +53,16 @@ async function eventsOf(cluster: Cluster): Promise<JsonObject[]> {
   return Array.isArray(events) ? events.filter(isJsonObject) : [];
 }
 
+Deno.test("who looks while a cluster comes about is answered as by a node alone", async () => {
+  const one = new TestNode(1, new FakeLan(), { secret: null });
+  await using first = await one.cluster;
+  // Nothing has turned up: what founds one has not said so yet.
+  assert.deepEqual(await act(first, "copies"), { copies: [], unknown: [] });
+  assert.deepEqual(await act(first, "refresh"), { asked: 0 });
+  await tokenOf(first);
+  assert.deepEqual(await act(first, "refresh"), { asked: 0 });
+});
+
 Deno.test("a node without a secret founds a cluster by inviting, and both resume it after a restart", async () => {
   const lan = new FakeLan();
   const one = new TestNode(1, lan, { secret: null });
