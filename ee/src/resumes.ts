@@ -1,4 +1,4 @@
-import { FileError, type Files } from "@covey/core/platform";
+import { type Files, ifThere } from "@covey/core/platform";
 
 /** Name of the file that says by what this node is in a cluster, in the cluster's folder. */
 export const STANDING_FILE = "standing.json";
@@ -15,11 +15,6 @@ export async function resumesCluster(
   files: Files,
   stateDir: string,
 ): Promise<boolean> {
-  try {
-    await files.readText(`${stateDir}/${STANDING_FILE}`);
-    return true;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return false;
-    throw error;
-  }
+  const text = await ifThere(files.readText(`${stateDir}/${STANDING_FILE}`));
+  return text !== null;
 }

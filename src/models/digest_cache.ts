@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type JsonValue,
 } from "../domain/mod.ts";
-import { FileError, type Files } from "../platform/mod.ts";
+import { type Files, ifThere } from "../platform/mod.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const FOLDER_MODE = 0o700;
@@ -39,14 +39,9 @@ export class DigestCache {
    * @throws {FileError} When the cache can not be read.
    */
   async read(key: string): Promise<FileDigest | null> {
-    try {
-      return parse(await this.#files.readText(await this.#pathOf(key)), key);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") {
-        return null;
-      }
-      throw error;
-    }
+    const path = await this.#pathOf(key);
+    const text = await ifThere(this.#files.readText(path));
+    return text === null ? null : parse(text, key);
   }
 
   /**
@@ -72,15 +67,9 @@ export class DigestCache {
    * @throws {FileError} When the cache can not be read.
    */
   async readOrigin(key: string): Promise<FileOrigin | null> {
-    try {
-      const text = await this.#files.readText(await this.#pathOf(key, ORIGIN));
-      return parseOrigin(text, key);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") {
-        return null;
-      }
-      throw error;
-    }
+    const path = await this.#pathOf(key, ORIGIN);
+    const text = await ifThere(this.#files.readText(path));
+    return text === null ? null : parseOrigin(text, key);
   }
 
   /**

@@ -1,10 +1,5 @@
 import type { PartialFiles } from "../domain/mod.ts";
-import {
-  FileError,
-  type FileFact,
-  type Files,
-  type FileStat,
-} from "../platform/mod.ts";
+import { type FileFact, type Files, ifThere } from "../platform/mod.ts";
 import { CONVERSION_PREFIX } from "./convert/conversion_folder.ts";
 import { storageFault } from "./storage_fault.ts";
 
@@ -57,7 +52,9 @@ async function look(
       let newestMs: number | null = null;
       for (const inner of await entriesIn(files, `${modelsDir}/${path}`)) {
         if (inner.kind !== "file") continue;
-        const stat = await statOf(files, `${modelsDir}/${path}/${inner.name}`);
+        const stat = await ifThere(
+          files.stat(`${modelsDir}/${path}/${inner.name}`),
+        );
         if (stat === null) continue;
         sizeBytes += stat.sizeBytes;
         newestMs = Math.max(newestMs ?? 0, stat.modifiedMs ?? nowMs);
@@ -75,24 +72,10 @@ async function look(
   return found;
 }
 
-async function statOf(files: Files, path: string): Promise<FileStat | null> {
-  try {
-    return await files.stat(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
-}
-
 /** What went away meanwhile came whole, or was removed. */
 async function entriesIn(
   files: Files,
   folder: string,
 ): Promise<readonly FileFact[]> {
-  try {
-    return await files.list(folder);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return [];
-    throw error;
-  }
+  return await ifThere(files.list(folder)) ?? [];
 }

@@ -25,6 +25,7 @@ export {
   type OpenFile,
   type WritableFile,
 } from "./files.ts";
+export { ifThere } from "./if_there.ts";
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";
 export { isOwnNetwork, noProxyFor } from "./no_proxy.ts";

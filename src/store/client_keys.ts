@@ -1,4 +1,4 @@
-import { type Entropy, FileError, type Files } from "../platform/mod.ts";
+import { type Entropy, type Files, ifThere } from "../platform/mod.ts";
 
 /** A key of a client as the node keeps it: everything but the key. */
 export interface ClientKey {
@@ -175,13 +175,8 @@ async function readStored(
   files: Files,
   entropy: Entropy,
 ): Promise<readonly Stored[]> {
-  let text: string;
-  try {
-    text = await files.readText(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return [];
-    throw error;
-  }
+  const text = await ifThere(files.readText(path));
+  if (text === null) return [];
   // Only who has keys pays for the parser's memory.
   const { z } = await import("zod");
   const schema = z.object({

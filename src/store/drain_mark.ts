@@ -1,4 +1,4 @@
-import { FileError, type Files } from "../platform/mod.ts";
+import { type Files, ifThere } from "../platform/mod.ts";
 
 const MARK = "draining";
 const MODE = 0o600;
@@ -16,13 +16,7 @@ export async function isMarkedDraining(
   files: Pick<Files, "stat">,
   dataDir: string,
 ): Promise<boolean> {
-  try {
-    await files.stat(`${dataDir}/${MARK}`);
-    return true;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return false;
-    throw error;
-  }
+  return await ifThere(files.stat(`${dataDir}/${MARK}`)) !== null;
 }
 
 /**

@@ -2,7 +2,7 @@ import { CHUNK_BYTES, type ModelManifest } from "@covey/core/domain";
 import {
   FileError,
   type Files,
-  type OpenFile,
+  ifThere,
   type WritableFile,
 } from "@covey/core/platform";
 import { PARTS_FOLDER } from "./begun_copies.ts";
@@ -267,7 +267,8 @@ async function recheck(
       file === at && marks[index] === 1
     );
     if (marked.length === 0) continue;
-    using part = await openPart(files, `${folder}/${at}.part`);
+    // A part that is gone is fetched again.
+    using part = await ifThere(files.open(`${folder}/${at}.part`));
     for (const chunk of part === null ? [] : marked) {
       signal.throwIfAborted();
       const bytes = room.subarray(0, chunk.length);
@@ -280,25 +281,8 @@ async function recheck(
   return held;
 }
 
-async function openPart(files: Files, path: string): Promise<OpenFile | null> {
-  try {
-    return await files.open(path);
-  } catch (error) {
-    // A part that is gone is fetched again.
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
-}
-
 async function readMarks(files: Files, path: string): Promise<Uint8Array> {
-  try {
-    return await files.readBytes(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") {
-      return new Uint8Array();
-    }
-    throw error;
-  }
+  return await ifThere(files.readBytes(path)) ?? new Uint8Array();
 }
 
 /** A name in the models folder that nothing has any more but an empty folder, which goes. */

@@ -1,5 +1,5 @@
 import { API_CERTIFICATE_FILE, type NodeId } from "@covey/core/domain";
-import { type Entropy, FileError, type Files } from "@covey/core/platform";
+import { type Entropy, type Files, ifThere } from "@covey/core/platform";
 import {
   type CertificateNames,
   makeCertificate,
@@ -39,14 +39,14 @@ export async function ensureApiCertificate(
   const { dataDir, entropy, files, names, nodeId } = options;
   const certificateFile = `${dataDir}/${API_CERTIFICATE_FILE}`;
   const keyFile = `${dataDir}/api_key.pem`;
-  let key = await readIfThere(files, keyFile);
+  let key = await ifThere(files.readText(keyFile));
   if (key === null) {
     key = makePrivateKey();
     await files.writeAtomic(keyFile, key, 0o600);
     // One that was left over belongs to a key that is gone.
     await files.remove(certificateFile);
   }
-  if (await readIfThere(files, certificateFile) === null) {
+  if (await ifThere(files.readText(certificateFile)) === null) {
     await files.writeAtomic(
       certificateFile,
       await makeCertificate(nodeId, key, entropy, names),
@@ -54,16 +54,4 @@ export async function ensureApiCertificate(
     );
   }
   return { certificateFile, keyFile };
-}
-
-async function readIfThere(
-  files: Files,
-  path: string,
-): Promise<string | null> {
-  try {
-    return await files.readText(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
 }

@@ -10,7 +10,7 @@
  * @module
  */
 import type { Log, NodeId } from "@covey/core/domain";
-import { type Entropy, FileError, type Files } from "@covey/core/platform";
+import { type Entropy, type Files, ifThere } from "@covey/core/platform";
 import { z } from "zod";
 import { makeCertificate, makePrivateKey, publicKeyOf } from "./certificate.ts";
 import {
@@ -91,8 +91,8 @@ export async function loadIdentity(
   options: IdentityOptions,
 ): Promise<NodeIdentity> {
   const path = `${options.stateDir}/identity.json`;
-  const text = await readIfThere(options.files, path);
-  if (text === undefined) return await found(options, path);
+  const text = await ifThere(options.files.readText(path));
+  if (text === null) return await found(options, path);
   const file = parseFile(text);
   if (file === undefined) {
     throw new IdentityError(path, "the file is damaged", REMEDY);
@@ -215,20 +215,6 @@ function identityOf(
     certificatePem: file.certificate,
     privateKeyPem: file.privateKey,
   };
-}
-
-async function readIfThere(
-  files: Files,
-  path: string,
-): Promise<string | undefined> {
-  try {
-    return await files.readText(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") {
-      return undefined;
-    }
-    throw error;
-  }
 }
 
 function parseFile(text: string): IdentityFile | undefined {

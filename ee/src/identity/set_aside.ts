@@ -1,5 +1,5 @@
 import type { Log } from "@covey/core/domain";
-import { FileError, type Files } from "@covey/core/platform";
+import { FileError, type Files, ifThere } from "@covey/core/platform";
 import {
   machineChange,
   type MachineFacts,
@@ -72,13 +72,8 @@ export async function settleIdentity(
 }
 
 async function readKept(files: Files, path: string) {
-  let text: string;
-  try {
-    text = await files.readText(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
+  const text = await ifThere(files.readText(path));
+  if (text === null) return null;
   const { z } = await import("zod");
   const schema = z.object({
     keyHash: z.string(),
@@ -99,11 +94,5 @@ async function readKept(files: Files, path: string) {
 }
 
 async function isThere(files: Files, path: string): Promise<boolean> {
-  try {
-    await files.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return false;
-    throw error;
-  }
+  return await ifThere(files.stat(path)) !== null;
 }

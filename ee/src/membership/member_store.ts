@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Log } from "@covey/core/domain";
-import { FileError, type Files } from "@covey/core/platform";
+import { FileError, type Files, ifThere } from "@covey/core/platform";
 import { z } from "zod";
 import { type KeyHash, parseKeyHash } from "../identity/key_hash.ts";
 import type { LinkAddress } from "../link/link_address.ts";
@@ -124,15 +124,8 @@ export class MemberStore implements AsyncDisposable {
 
   async #read(path: string): Promise<SavedMembers | undefined> {
     const { files, log } = this.#options;
-    let text: string;
-    try {
-      text = await files.readText(path);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") {
-        return undefined;
-      }
-      throw error;
-    }
+    const text = await ifThere(files.readText(path));
+    if (text === null) return undefined;
     const saved = parseFile(text);
     if (saved !== undefined) return saved;
     const aside = `${path}.corrupt`;

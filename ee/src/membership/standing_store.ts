@@ -1,4 +1,4 @@
-import { FileError, type Files } from "@covey/core/platform";
+import { type Files, ifThere } from "@covey/core/platform";
 import { z } from "zod";
 import { STANDING_FILE } from "../resumes.ts";
 
@@ -15,13 +15,8 @@ export async function readStanding(
   stateDir: string,
 ): Promise<string | null> {
   const path = `${stateDir}/${STANDING_FILE}`;
-  let text: string;
-  try {
-    text = await files.readText(path);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
+  const text = await ifThere(files.readText(path));
+  if (text === null) return null;
   const parsed = fileSchema.safeParse(parseJson(text)).data;
   if (parsed !== undefined) return parsed.clusterId;
   throw new Error(

@@ -1,5 +1,5 @@
 import { Fault, type PackArchive, type PackView } from "../../domain/mod.ts";
-import { type Clock, FileError, type Files } from "../../platform/mod.ts";
+import { type Clock, type Files, ifThere } from "../../platform/mod.ts";
 import type { PackSource } from "./pack_source.ts";
 import { type EnginePack, type PackPackage, PACKS } from "./pack_table.ts";
 import { archiveFile, packageFolder } from "./packs_folder.ts";
@@ -180,16 +180,10 @@ export class EnginePacks {
     const { files, folder } = this.#options;
     const found = await Promise.all(
       packages.map(({ name }) =>
-        files.stat(`${packageFolder(folder, name)}/package.json`)
-          .then(() => true, (error) => {
-            if (error instanceof FileError && error.problem === "missing") {
-              return false;
-            }
-            throw error;
-          })
+        ifThere(files.stat(`${packageFolder(folder, name)}/package.json`))
       ),
     );
-    return packages.filter((_one, index) => found[index] !== true);
+    return packages.filter((_one, index) => found[index] === null);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PackArchive, PackShelf } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Files, ifThere } from "../../platform/mod.ts";
 import { archiveFile, packageFolder } from "./packs_folder.ts";
 import { type EnginePack, type PackPackage, PACKS } from "./pack_table.ts";
 
@@ -35,7 +35,7 @@ export class PackArchives implements PackShelf {
   async unkept(): Promise<readonly PackArchive[]> {
     return await this.#those(async (one) => {
       const used = `${packageFolder(this.#folder, one.name)}/package.json`;
-      return await orMissing(this.#files.stat(used)) !== null &&
+      return await ifThere(this.#files.stat(used)) !== null &&
         !await this.#isKept(one);
     });
   }
@@ -47,7 +47,7 @@ export class PackArchives implements PackShelf {
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const one = this.#packages.find((each) => each.integrity === integrity);
     if (one === undefined || offset >= one.sizeBytes) return null;
-    using file = await orMissing(
+    using file = await ifThere(
       this.#files.open(archiveFile(this.#folder, one.name)),
     );
     return await file?.read(offset, Math.min(length, one.sizeBytes - offset)) ??
@@ -55,7 +55,7 @@ export class PackArchives implements PackShelf {
   }
 
   async #isKept({ name, sizeBytes }: PackPackage): Promise<boolean> {
-    const stat = await orMissing(
+    const stat = await ifThere(
       this.#files.stat(archiveFile(this.#folder, name)),
     );
     return stat?.sizeBytes === sizeBytes;
@@ -71,16 +71,5 @@ export class PackArchives implements PackShelf {
       }),
     );
     return found.flat();
-  }
-}
-
-async function orMissing<Value>(
-  reading: Promise<Value>,
-): Promise<Value | null> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Files, ifThere } from "../../platform/mod.ts";
 
 /** What is known of a file that is partly here. */
 export interface PartState {
@@ -27,15 +27,11 @@ export async function readPartState(
   files: Files,
   part: string,
 ): Promise<PartState | null> {
-  try {
-    const state = parse(await files.readText(`${part}.json`));
-    if (state === null) return null;
-    const { sizeBytes } = await files.stat(part);
-    return sizeBytes > state.sizeBytes ? null : state;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return null;
-    throw error;
-  }
+  const text = await ifThere(files.readText(`${part}.json`));
+  const state = text === null ? null : parse(text);
+  if (state === null) return null;
+  const stat = await ifThere(files.stat(part));
+  return stat === null || stat.sizeBytes > state.sizeBytes ? null : state;
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Log } from "../../domain/mod.ts";
 import {
   type Clock,
-  FileError,
   type FileFact,
   type Files,
+  ifThere,
 } from "../../platform/mod.ts";
 
 /** Partial files of no pull are kept that long for whoever pulls again. */
@@ -73,10 +73,5 @@ async function entriesIn(
   files: Files,
   folder: string,
 ): Promise<readonly FileFact[]> {
-  try {
-    return await files.list(folder);
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return [];
-    throw error;
-  }
+  return await ifThere(files.list(folder)) ?? [];
 }

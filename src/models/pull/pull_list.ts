@@ -3,7 +3,7 @@ import {
   type JsonValue,
   type PullRequest,
 } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Files, ifThere } from "../../platform/mod.ts";
 
 const MOST_PULLS = 64;
 
@@ -26,11 +26,12 @@ export async function readPullList(
   files: Files,
   path: string,
 ): Promise<readonly KeptPull[]> {
+  const text = await ifThere(files.readText(path));
+  if (text === null) return [];
   try {
-    const kept: JsonValue = JSON.parse(await files.readText(path));
+    const kept: JsonValue = JSON.parse(text);
     return Array.isArray(kept) ? kept.slice(0, MOST_PULLS).flatMap(parse) : [];
   } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return [];
     // Not written by this program: a pull can be asked for again.
     if (error instanceof SyntaxError) return [];
     throw error;

@@ -3,7 +3,7 @@ import {
   type PartPlace,
   type PullParts,
 } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Files, ifThere } from "../../platform/mod.ts";
 import { Extents } from "./extents.ts";
 import type { DownloadWatch } from "./file_download.ts";
 import {
@@ -116,7 +116,7 @@ export class PartFiles implements PullParts {
     const run = this.#run;
     const { createHash } = await import("node:crypto");
     const hash = createHash("sha256");
-    using file = await this.#open(part.path);
+    using file = await ifThere(this.#files.open(part.path));
     if (file === null) return null;
     const room = new Uint8Array(READ_BYTES);
     const start = place.position * CHUNK_BYTES;
@@ -143,7 +143,7 @@ export class PartFiles implements PullParts {
     if (part === undefined || !this.has(place)) return null;
     const length = this.#lengthOf(place);
     const bytes = room?.subarray(0, length) ?? new Uint8Array(length);
-    using file = await this.#open(part.path);
+    using file = await ifThere(this.#files.open(part.path));
     if (file === null) return null;
     const count = await file.readInto(place.position * CHUNK_BYTES, bytes);
     return bytes.subarray(0, count);
@@ -287,17 +287,6 @@ export class PartFiles implements PullParts {
         this.#failure ??= { error };
       }
     });
-  }
-
-  async #open(path: string) {
-    try {
-      return await this.#files.open(path);
-    } catch (error) {
-      if (error instanceof FileError && error.problem === "missing") {
-        return null;
-      }
-      throw error;
-    }
   }
 
   #lengthOf({ file, position }: PartPlace): number {

@@ -1,5 +1,5 @@
 import { bytesToStayFree, Fault } from "../../domain/mod.ts";
-import { FileError, type Files } from "../../platform/mod.ts";
+import { type Files, ifThere } from "../../platform/mod.ts";
 import { groupModelFiles } from "../model_files.ts";
 import type { ModelStore } from "../model_store.ts";
 import type { PlannedFile, PullPlan } from "./pull_plan.ts";
@@ -105,13 +105,7 @@ export async function checkPlace(
  * @throws {FileError} When that can not be told.
  */
 export async function isThere(files: Files, path: string): Promise<boolean> {
-  try {
-    await files.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof FileError && error.problem === "missing") return false;
-    throw error;
-  }
+  return await ifThere(files.stat(path)) !== null;
 }
 
 /**
