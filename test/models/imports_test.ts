@@ -107,10 +107,12 @@ Deno.test("a cache of Hugging Face is taken over through its links, split models
     await Deno.writeTextFile(`${repo}/snapshots/abc/fake.gguf`, "no model");
   }, async (outcome, root, names) => {
     assert.deepEqual(outcome.imported, [{ model: "m-Q4_K_M", shared: true }]);
-    assert.deepEqual(outcome.skipped.map(({ model }) => model), [
-      "fake",
-      "gone",
-    ]);
+    const [fake, gone, split, ...others] = outcome.skipped;
+    assert.deepEqual([fake?.model, gone?.model, others], ["fake", "gone", []]);
+    assert.deepEqual(split, {
+      model: "s",
+      reason: "Parts are missing (2 of 2)",
+    });
     assert.deepEqual(names, ["m-Q4_K_M"]);
     const path = `${root}/models/imported/m-Q4_K_M.gguf`;
     assert.equal((await Deno.lstat(path)).isSymlink, false);
@@ -195,6 +197,70 @@ Deno.test("an import is refused where the folder is none, and writes through no 
       /is no folder: move it away/,
     );
     assert.deepEqual(await files.list(`${root}/elsewhere`), []);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("one manifest that can not be read, and one file that is in the way, hide no other model of a store (DLD-06)", async () => {
+  const bytes = buildModel();
+  await importing(async (folder) => {
+    const digest = sha256Of(bytes);
+    await Deno.mkdir(`${folder}/models/blobs`, { recursive: true });
+    await Deno.writeFile(`${folder}/models/blobs/sha256-${digest}`, bytes);
+    const library = "registry.ollama.ai/library";
+    for (const path of ["blocked/latest", "tiny/latest"]) {
+      await ollamaManifest(folder, `${library}/${path}`, digest);
+    }
+    const lost = `${folder}/models/manifests/${library}/lost`;
+    await Deno.mkdir(lost);
+    await Deno.symlink("nowhere", `${lost}/latest`);
+    const imported = `${folder}/../models/imported`;
+    await Deno.mkdir(imported, { recursive: true });
+    await Deno.writeTextFile(`${imported}/blocked.gguf`, "half a model");
+  }, async (outcome, root, names) => {
+    assert.deepEqual(outcome.imported, [{ model: "tiny", shared: true }]);
+    assert.deepEqual(outcome.skipped, [
+      {
+        model: "blocked",
+        reason: "A file of that name lies here already, and is no usable model",
+      },
+      { model: "lost", reason: "Its manifest can not be read" },
+    ]);
+    assert.deepEqual(names, ["tiny"]);
+    assert.equal(
+      await Deno.readTextFile(`${root}/models/imported/blocked.gguf`),
+      "half a model",
+    );
+  });
+});
+
+Deno.test("a link that leads elsewhere once it was looked at brings nothing in (GGF-04)", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    const modelsDir = `${root}/models`;
+    await Deno.mkdir(`${root}/from`);
+    await Deno.writeFile(`${root}/good`, buildModel());
+    await Deno.writeTextFile(`${root}/private`, "not for others");
+    await Deno.symlink(`${root}/good`, `${root}/from/m.gguf`);
+    const real = createDenoFiles(() => "test");
+    const files = {
+      ...real,
+      link: async (from: string, to: string) => {
+        await Deno.remove(from);
+        await Deno.symlink(`${root}/private`, from);
+        return await real.link(from, to);
+      },
+    };
+    const store = { list: () => [], refresh: () => Promise.resolve() };
+    const log = new QuietLog();
+    const imports = createImports({ files, log, store, modelsDir });
+    const outcome = await imports.importFolder(`${root}/from`, FOREVER);
+    assert.deepEqual(outcome, {
+      imported: [],
+      skipped: [{ model: "m", reason: "It changed while it was taken over" }],
+    });
+    assert.deepEqual(await real.list(`${modelsDir}/imported`), []);
   } finally {
     await Deno.remove(root, { recursive: true });
   }

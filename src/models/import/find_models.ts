@@ -18,6 +18,8 @@ export interface FoundModel {
   readonly files: readonly FoundFile[];
   /** The vision part that goes with it, or null. */
   readonly projector: FoundFile | null;
+  /** Why it can not be taken over, as far as names and manifests tell; null for nothing. */
+  readonly problem: string | null;
 }
 
 /** A file of a model: its absolute path, and the name it is to have. */
@@ -67,7 +69,11 @@ export async function findModels(
   });
   const parts = paths.filter((path) => VISION.test(baseOf(path)));
   const found = grouped.flatMap((one): FoundModel[] => {
-    if (one.kind === "incomplete") return [];
+    if (one.kind === "incomplete") {
+      const { missing, name, parts } = one;
+      const which = `${missing.join(", ")} of ${parts}`;
+      return [unusable(name, `Parts are missing (${which})`)];
+    }
     const [first] = one.files;
     const beside = VISION.test(baseOf(first.path)) ? undefined : parts.find(
       (path) =>
@@ -77,10 +83,13 @@ export async function findModels(
       name: one.name,
       files: one.files.map(({ path }) => placed(path)),
       projector: beside === undefined ? null : placed(beside),
+      problem: null,
     }];
   });
   const along = new Set(found.map(({ projector }) => projector?.path));
-  return found.filter(({ files: [first] }) => !along.has(first?.path));
+  return found.filter(({ files: [first] }) =>
+    first === undefined || !along.has(first.path)
+  );
 }
 
 async function findOllama(
@@ -91,10 +100,14 @@ async function findOllama(
   const found: FoundModel[] = [];
   const root = `${folder}/manifests`;
   for (const path of await walk(files, root, signal)) {
+    const name = nameOf(path.split("/"));
     const layers = await layersOf(files, `${root}/${path}`);
+    if (layers === null) {
+      found.push(unusable(name, "Its manifest can not be read"));
+      continue;
+    }
     const weights = digestOf(layers, WEIGHTS);
     if (weights === null) continue;
-    const name = nameOf(path.split("/"));
     const blob = (digest: string, name: string): FoundFile => ({
       path: `${folder}/blobs/sha256-${digest}`,
       name: `${name}.gguf`,
@@ -104,9 +117,14 @@ async function findOllama(
       name,
       files: [blob(weights, name)],
       projector: vision === null ? null : blob(vision, `mmproj-${name}`),
+      problem: null,
     });
   }
   return found;
+}
+
+function unusable(name: string, problem: string): FoundModel {
+  return { name, files: [], projector: null, problem };
 }
 
 /** `registry/namespace/model/tag` as one name; what everybody has is left out. */
@@ -120,18 +138,20 @@ function nameOf(steps: readonly string[]): string {
   ].filter((one) => one !== undefined).join("-");
 }
 
+/** Null where it can not be read: what it names is hidden, and nothing else. */
 async function layersOf(
   files: Files,
   path: string,
-): Promise<readonly JsonValue[]> {
-  const { sizeBytes } = await files.stat(path);
-  if (sizeBytes > LONGEST_MANIFEST_BYTES) return [];
+): Promise<readonly JsonValue[] | null> {
   let manifest: JsonValue;
   try {
+    const { sizeBytes } = await files.stat(path);
+    if (sizeBytes > LONGEST_MANIFEST_BYTES) return [];
     manifest = JSON.parse(await files.readText(path));
   } catch (error) {
     // Some other file of that program.
     if (error instanceof SyntaxError) return [];
+    if (error instanceof FileError) return null;
     throw error;
   }
   const layers = isJsonObject(manifest) ? manifest["layers"] : undefined;

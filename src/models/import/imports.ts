@@ -113,8 +113,13 @@ class FolderImports implements ModelImports {
         skipped.push({ model: model.name, reason });
         continue;
       }
+      const taken = await take(files, model, target);
+      if (taken.kind === "left") {
+        skipped.push({ model: model.name, reason: taken.reason });
+        continue;
+      }
       names.add(model.name);
-      const shared = await take(files, model, target);
+      const { shared } = taken;
       imported.push({ model: model.name, shared });
       log.info("Imported a model", { model: model.name, shared });
     }
@@ -150,6 +155,7 @@ async function whyNot(
   files: Files,
   model: FoundModel,
 ): Promise<string | null> {
+  if (model.problem !== null) return model.problem;
   if (model.projector !== null && !isSafeName(model.projector.name)) {
     return "The name of its vision part is unsafe here";
   }
@@ -171,12 +177,17 @@ async function whyNot(
   return null;
 }
 
+/** What came of one: whether its bytes are shared with the other program, or why it was left. */
+type Take =
+  | { readonly kind: "taken"; readonly shared: boolean }
+  | { readonly kind: "left"; readonly reason: string };
+
 /** Put a model's files into the models folder, all or none; the first one last. */
 async function take(
   files: Files,
   model: FoundModel,
   target: string,
-): Promise<boolean> {
+): Promise<Take> {
   // A folder of their own tells which model a vision part belongs to.
   const folder = model.projector === null ? target : `${target}/${model.name}`;
   if (folder !== target) await files.makeFolder(folder, FOLDER_MODE);
@@ -188,10 +199,20 @@ async function take(
       const to = `${folder}/${name}`;
       if (await files.link(path, to) === "copied") shared = false;
       placed.push(to);
+      // A link, or the file itself, may be another one by now.
+      const { sizeBytes } = await files.stat(to);
+      if ((await inspectFile(files, to, sizeBytes)).kind === "sound") continue;
+      for (const path of placed) await files.remove(path);
+      return { kind: "left", reason: "It changed while it was taken over" };
     }
-    return shared;
+    return { kind: "taken", shared };
   } catch (error) {
     for (const path of placed) await files.remove(path);
-    throw error;
+    if (!(error instanceof FileError) || error.problem !== "exists") {
+      throw error;
+    }
+    const reason =
+      "A file of that name lies here already, and is no usable model";
+    return { kind: "left", reason };
   }
 }
