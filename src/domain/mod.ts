@@ -158,6 +158,7 @@ export { ageLoadState, ageQueue } from "./queue_aging.ts";
 export { QueueRoom } from "./queue_room.ts";
 export { StatedView, type StatedViewOptions } from "./stated_view.ts";
 export { parseDuration } from "./duration.ts";
+export { parseRetryAfter } from "./retry_after.ts";
 export type { Rates } from "./rates.ts";
 export {
   type MemoryNeed,

@@ -1,4 +1,4 @@
-import { parseRetryAfter } from "./retry_after.ts";
+import { parseRetryAfter } from "../domain/mod.ts";
 
 /** Rest of an engine that said it is too busy and not for how long. */
 export const DEFAULT_COOLDOWN_MS = 30_000;

@@ -4,7 +4,7 @@ import {
   extendCooldown,
   MAX_COOLDOWN_MS,
 } from "../../src/router/cooldown.ts";
-import { parseRetryAfter } from "../../src/router/retry_after.ts";
+import { parseRetryAfter } from "../../src/domain/retry_after.ts";
 
 /** Sun, 06 Nov 1994 08:49:37 GMT, the date of RFC 9110's examples. */
 const RFC_DATE_MS = 784_111_777_000;
