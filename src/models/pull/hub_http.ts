@@ -1,5 +1,6 @@
 import { Fault, type JsonValue, type Secret } from "../../domain/mod.ts";
 import type { Clock } from "../../platform/mod.ts";
+import { SourceBusy } from "./retry.ts";
 
 const MOST_REDIRECTS = 8;
 /** Longest wait for an answer's head, or between two pieces of its body. */
@@ -150,7 +151,7 @@ export class HubHttp {
  * @throws {TypeError} For one that is worth another try.
  */
 export function checkStatus(
-  { status }: Pick<HubAnswer, "status">,
+  { headers, status }: Pick<HubAnswer, "headers" | "status">,
   what: string,
 ): void {
   if (status >= 200 && status < 300) return;
@@ -164,7 +165,10 @@ export function checkStatus(
     throw new Fault("not_found", `The hub has no such ${what}`);
   }
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
-    throw new TypeError(`The hub answered with status ${status}`);
+    throw new SourceBusy(
+      `The hub answered with status ${status}`,
+      headers.get("retry-after"),
+    );
   }
   throw new Fault(
     "hub_failed",
