@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 
 /** How the server misbehaves; whatever is not said is done right. */
 export interface HubFaults {
@@ -9,7 +10,9 @@ export interface HubFaults {
   /** Break off each body after that many bytes, that many times. */
   shortBodies?: { bytes: number; times: number };
   /** Answer with that status, that many times. */
-  failing?: { status: number; times: number };
+  failing?: { status: number; times: number; retryAfter?: string };
+  /** Compress files that were not to be, whole ones or parts. */
+  compressed?: "whole" | "parts";
   /** Answer every ranged request but the first byte's with 416. */
   refuseRanges?: { contentRange: boolean; times: number };
   /** Publish this digest instead of the file's own. */
@@ -84,7 +87,11 @@ async function answer(hub: HubServer, request: Request): Promise<Response> {
   });
   if (faults.failing !== undefined && faults.failing.times > 0) {
     faults.failing.times--;
-    return new Response("No", { status: faults.failing.status });
+    const { retryAfter, status } = faults.failing;
+    return new Response("No", {
+      status,
+      headers: retryAfter === undefined ? {} : { "retry-after": retryAfter },
+    });
   }
   if (
     faults.token !== undefined && !path.startsWith("/cdn/") &&
@@ -155,7 +162,10 @@ function send(
   const match = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
   const stale = request.headers.get("if-range") ?? etag;
   const first = Number(match?.[1]);
-  if (match === null || faults.ignoreRanges || stale !== etag) {
+  if (
+    match === null || faults.ignoreRanges || stale !== etag ||
+    faults.compressed === "whole"
+  ) {
     return body(hub, bytes, 200, { etag });
   }
   const refused = match[2] !== "0" && (faults.refuseRanges?.times ?? 0) > 0;
@@ -181,6 +191,12 @@ function body(
   status: number,
   headers: Record<string, string>,
 ): Response {
+  if (faults.compressed !== undefined) {
+    return new Response(Uint8Array.from(gzipSync(bytes)), {
+      status,
+      headers: { ...headers, "content-encoding": "gzip" },
+    });
+  }
   const short = faults.shortBodies;
   const cut = short !== undefined && short.times > 0 &&
     bytes.length > short.bytes;

@@ -62,6 +62,21 @@ for (const chunked of [false, true]) {
   });
 }
 
+for (const compressed of ["whole", "parts"] as const) {
+  Deno.test(`DLD-01: a server that compresses what it was asked not to is named, and nothing of it is kept (${compressed})`, async () => {
+    await using hub = startHub({ [Q4]: model(1) });
+    hub.faults = { compressed };
+    await using node = pulling(hub);
+    for (const source of ["org/repo", `${hub.origin}/files/${Q4}`]) {
+      await assert.rejects(
+        node.pull(source),
+        /sends the file compressed \("gzip"\).*name an address/,
+      );
+    }
+    assert.deepEqual(node.store.list(), []);
+  });
+}
+
 Deno.test("DLD-01: bytes without the published digest never appear under the final name", async () => {
   await using hub = startHub({ [Q4]: model(1) });
   hub.faults = { publishedSha256: "0".repeat(64), ignoreRanges: true };

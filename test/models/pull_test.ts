@@ -274,3 +274,23 @@ Deno.test("a pull that is begun again while it is cancelled waits until the old 
   await expectPulled(node.files, bytes);
   stuck.resolve();
 });
+
+for (const isSame of [true, false]) {
+  Deno.test(`a pull puts its file over no other that came to its place meanwhile (the same bytes: ${isSame})`, async () => {
+    const bytes = model(1);
+    const other = isSame ? bytes : model(2);
+    await using hub = startHub({ [Q4]: bytes });
+    await using node = pulling(hub);
+    const path = `/models/${Q4}`;
+    hub.faults.beforeRange = async (at) => {
+      if (at > 0) return;
+      await node.files.writeAtomic(path, other, 0o600);
+      await node.store.refresh();
+      await node.store.digested();
+    };
+    const pulled = node.pull(`${hub.origin}/files/${Q4}`);
+    if (isSame) assert.equal((await pulled).model, "m-Q4_K_M");
+    else await assert.rejects(pulled, /Another model "m-Q4_K_M" lies here/);
+    assert.deepEqual(await node.files.readBytes(path), other);
+  });
+}

@@ -18,6 +18,7 @@ import {
 } from "./file_download.ts";
 import { dropPart, dropRelayed } from "./part_state.ts";
 import {
+  checkPlace,
   checkSpace,
   isThere,
   makeFolders,
@@ -153,7 +154,19 @@ async function publish(
 ): Promise<PullOutcome> {
   const { files, modelsDir, store } = ports;
   const { folders } = task.plan;
+  const model = modelOf(task.plan);
+  const outcome = {
+    model,
+    sizeBytes: got.reduce((sum, { digest }) => sum + digest.sizeBytes, 0),
+    verified: got.every(({ origin }) => origin.sha256 !== null),
+    from,
+  };
   watcher.publishing();
+  await store.refresh();
+  if (await isSame(store, model, got)) return outcome;
+  // Hours may have passed since it was looked at.
+  const where = [modelsDir, ...folders].join("/");
+  await checkPlace(ports, task.plan, where, model);
   await makeFolders(files, modelsDir, folders);
   // The first part last: without it the others are no model yet.
   for (const { digest, file, origin } of got.toReversed()) {
@@ -162,12 +175,18 @@ async function publish(
     await store.adopt(path, digest, origin);
   }
   await store.refresh();
-  return {
-    model: modelOf(task.plan),
-    sizeBytes: got.reduce((sum, { digest }) => sum + digest.sizeBytes, 0),
-    verified: got.every(({ origin }) => origin.sha256 !== null),
-    from,
-  };
+  return outcome;
+}
+
+/** Whether a model of that name has come with the very bytes meanwhile: by another name of its source, say. */
+async function isSame(
+  store: FetchPorts["store"],
+  model: string,
+  got: readonly GotFile[],
+): Promise<boolean> {
+  const here = (await store.manifest(model))?.files ?? [];
+  return here.length === got.length &&
+    got.every(({ digest }, at) => digest.sha256 === here[at]?.sha256);
 }
 
 /**

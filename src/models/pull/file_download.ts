@@ -184,6 +184,7 @@ class FileDownload {
       const sha256 = this.#remote.sha256 ?? answer.sha256;
       const etag = strongEtag(answer);
       const whole = { state: null, sha256, etag };
+      checkPlain(answer);
       // A server that knows no ranges, or none of an empty file.
       if (answer.status === 200 || answer.status === 416) return whole;
       checkStatus(answer, "file");
@@ -205,6 +206,7 @@ class FileDownload {
       this.#doneBytes = 0;
       await using answer = await http.get(this.#remote.url, {}, this.#signal);
       checkStatus(answer, "file");
+      checkPlain(answer);
       const length = answer.headers.get("content-length");
       const size = length === null ? this.#remote.sizeBytes : Number(length);
       if (size !== null) this.#checkSize(size);
@@ -294,6 +296,7 @@ class FileDownload {
         throw new SourceChanged();
       }
       checkStatus(answer, "file");
+      checkPlain(answer);
       const [first, last, size] = rangeOf(answer) ?? [];
       const etag = strongEtag(answer);
       if (
@@ -360,6 +363,18 @@ function isSameSource(kept: PartState, now: PartState): boolean {
   if (kept.sha256 !== null && kept.sha256 === now.sha256) return true;
   return kept.sha256 === now.sha256 && kept.etag !== null &&
     kept.etag === now.etag;
+}
+
+/** Sizes, ranges and digests are of the bytes as they lie at the source. */
+function checkPlain({ headers, status }: HubAnswer): void {
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  if (encoding === "" || encoding === "identity" || status > 299) return;
+  throw new Fault(
+    "hub_failed",
+    `The source sends the file compressed (${
+      JSON.stringify(encoding.slice(0, 40))
+    }), which it was asked not to: name an address that gives it as it is, or see whether a proxy on the way does so`,
+  );
 }
 
 function rangeOf({ headers, status }: HubAnswer): number[] | null {
