@@ -89,7 +89,7 @@ function viewPeer(sources: ViewSources, peer: Peer): MemberView {
     ...standingOf(
       sources,
       membership.rowOf(row.keyHash) ?? row,
-      [places.note(row.keyHash), notes.of(row.keyHash)],
+      [places.note(row.keyHash), notes.of(row.keyHash), monitor.denial],
     ),
   };
 }

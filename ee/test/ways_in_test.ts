@@ -200,6 +200,28 @@ Deno.test("a removed member is kept out by its row, whatever secret it knows, an
   assert.equal(second.members()[0]?.state, "member");
 });
 
+Deno.test("a member that was removed while it was away learns why nobody gives it a status", async () => {
+  const lan = new FakeLan();
+  const one = new TestNode(1, lan);
+  const two = new TestNode(2, lan);
+  await using first = await one.cluster;
+  {
+    await using _second = await two.cluster;
+    await healthy(one, two);
+  }
+  await act(first, "remove", { member: "node-2" });
+  const back = new TestNode(2, lan, { files: two.files });
+  await using second = await back.cluster;
+  await back.log.until("A member gives no status");
+  const there = () => second.members().find(({ self }) => !self);
+  assert.equal(there()?.health, "offline");
+  assert.match(there()?.note ?? "", /an operator removed it/);
+
+  await act(second, "join", { token: await tokenOf(first) });
+  await healthy(back);
+  assert.equal(there()?.note, undefined);
+});
+
 Deno.test("expelling closes the door: the secret lets nobody in, a token does, and the door opens again", async () => {
   const lan = new FakeLan();
   const one = new TestNode(1, lan);

@@ -22,6 +22,9 @@ const RETRY_MS = 250;
 /** A byte this young proves that the member lives, whatever a poll says. */
 const HEARD_WITHIN_MS = 2000;
 
+/** Polls after which what a member says instead of a status is not over in a moment, as while news of a new member spreads. */
+const LASTING_TIMES = 3;
+
 /** What watching a peer needs. */
 export interface MonitorOptions {
   readonly clock: Clock;
@@ -70,8 +73,8 @@ export class PeerMonitor implements AsyncDisposable {
   /** Who waits for a poll that has not begun yet. */
   readonly #askers = new Set<() => void>();
   #polling = false;
-  /** Whether its last answer made no sense. */
-  #isUnreadable = false;
+  /** What its last answers said instead of a status; null where one came, or none at all. */
+  #denial: { readonly why: string; readonly times: number } | null = null;
   #again = false;
   /** Pause after the last failed test, and the time until which it lasts. */
   #testPauseMs = 0;
@@ -94,6 +97,12 @@ export class PeerMonitor implements AsyncDisposable {
 
   get name(): string {
     return this.#held?.status.name ?? this.#options.name;
+  }
+
+  /** Why it answers and gives no status, once that has lasted; null for nothing. */
+  get denial(): string | null {
+    const { times = 0, why = null } = this.#denial ?? {};
+    return times < LASTING_TIMES ? null : why;
   }
 
   hop(): Hop {
@@ -147,7 +156,7 @@ export class PeerMonitor implements AsyncDisposable {
   /** Ask now, and not only when it is time. */
   pollNow(): void {
     // Two that cannot read each other would wake each other without end.
-    if (this.#isUnreadable && this.#askers.size === 0) return;
+    if (this.#denial !== null && this.#askers.size === 0) return;
     if (this.#polling) this.#again = true;
     else this.#wake?.();
   }
@@ -196,14 +205,14 @@ export class PeerMonitor implements AsyncDisposable {
       if (signal.aborted) return false;
       this.#hop.observe(roundTripMs);
       this.#held = { status, atMs: clock.monotonic() };
-      this.#isUnreadable = false;
+      this.#denial = null;
       this.#pass();
       onStatus(status);
       return true;
     } catch (error) {
       if (signal.aborted) return false;
       const problem = error instanceof LinkError ? error.problem : "broken";
-      this.#isUnreadable = problem === "protocol";
+      this.#noteDenial(problem === "protocol" ? error : null);
       const heardMs = lastHeardMs();
       const lives = heardMs !== null && problem !== "protocol" &&
         clock.monotonic() - heardMs < HEARD_WITHIN_MS;
@@ -211,6 +220,21 @@ export class PeerMonitor implements AsyncDisposable {
       else if (!lives) this.#fail("failure", error);
       return false;
     }
+  }
+
+  #noteDenial(error: unknown): void {
+    if (!(error instanceof Error)) {
+      this.#denial = null;
+      return;
+    }
+    const { message: why } = error;
+    const times = this.#denial?.why === why ? this.#denial.times + 1 : 1;
+    this.#denial = { why, times };
+    if (times !== LASTING_TIMES) return;
+    this.#options.log.warn("A member gives no status", {
+      member: this.name,
+      why,
+    });
   }
 
   #pass(): void {

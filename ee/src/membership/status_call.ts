@@ -71,12 +71,7 @@ export async function fetchStatus(
       throw new LinkError("copy", readReason(bytes));
     }
     if (exchange.status !== 200) {
-      throw new LinkError(
-        "protocol",
-        exchange.status === 404
-          ? "The member knows no status of this version of the members' protocol; update Covey on both nodes to one version"
-          : `The member answered with status ${exchange.status}`,
-      );
+      throw new LinkError("protocol", denialOf(exchange.status));
     }
     return { status: parseStatus(bytes), roundTripMs };
   } catch (error) {
@@ -88,6 +83,17 @@ export async function fetchStatus(
     throw deadline.signal.aborted
       ? new LinkError("timeout", "The member gave no status in time", error)
       : new LinkError("protocol", "The member's status makes no sense", error);
+  }
+}
+
+function denialOf(status: number): string {
+  switch (status) {
+    case 403:
+      return "The member does not take this node for one: an operator removed it, or the news has not spread yet; `covey invite` there and `covey join` here bring it back";
+    case 404:
+      return "The member knows no status of this version of the members' protocol; update Covey on both nodes to one version";
+    default:
+      return `The member answered with status ${status}`;
   }
 }
 

@@ -40,9 +40,10 @@ class Watched implements AsyncDisposable {
   testMs = 0;
   tests = 0;
   offline = 0;
+  readonly log = new QuietLog();
   readonly monitor: PeerMonitor = new PeerMonitor({
     clock: this.clock,
-    log: new QuietLog(),
+    log: this.log,
     name: "peer",
     poll: async (signal) => {
       this.polls++;
@@ -192,6 +193,23 @@ Deno.test("PeerMonitor takes a young byte for a pass, but not where the peer ref
   peer.monitor.pollNow();
   await peer.clock.advance(0);
   assert.equal(peer.state, "degraded");
+});
+
+Deno.test("PeerMonitor tells what a peer says instead of a status once that has lasted, and logs it once", async () => {
+  await using peer = new Watched();
+  const said = () =>
+    peer.log.lines.filter(({ message }) =>
+      message === "A member gives no status"
+    );
+  peer.answer = "protocol";
+  await peer.clock.advance(0);
+  assert.deepEqual([peer.monitor.denial, said()], [null, []], "news spreads");
+  await peer.clock.advance(60_000);
+  assert.equal(peer.monitor.denial, "As the test says");
+  assert.equal(said().length, 1);
+  peer.answer = "timeout";
+  await peer.clock.advance(5_000);
+  assert.equal(peer.monitor.denial, null, "it says nothing now");
 });
 
 Deno.test("PeerMonitor asks a peer that it cannot read no sooner for being woken, but at once for who waits", async () => {
