@@ -125,13 +125,19 @@ async function act(
     }
     case "add":
       return await add(asked.name, asked.from, packs, context);
-    case "remove":
-      await packs.remove(asked.name);
+    case "remove": {
+      const { name } = asked;
+      const wasHere = (await packs.list()).some((pack) =>
+        pack.name === name && pack.state === "installed"
+      );
+      await packs.remove(name);
       return {
-        value: { removed: asked.name },
-        text:
-          `Removed ${asked.name}: models that are loaded keep it until they leave`,
+        value: { removed: wasHere ? name : null },
+        text: wasHere
+          ? `Removed ${name}: models that are loaded keep it until they leave`
+          : `${name} is not installed here`,
       };
+    }
     default:
       return asked satisfies never;
   }

@@ -10,6 +10,7 @@ const VULKAN: PackView = {
   state: "available",
   sizeBytes: 27e6,
 };
+const CUDA: PackView = { ...VULKAN, name: "cuda", state: "installed" };
 const FROM_ANNA: ApiReply = {
   kind: "answered",
   body: { ...VULKAN, status: "success", state: "installed", from: "anna" },
@@ -24,7 +25,7 @@ async function run(
   const context = createFakeContext(replies);
   const asked: string[] = [];
   const packs: LocalPacks = {
-    list: () => Promise.resolve([VULKAN]),
+    list: () => Promise.resolve([VULKAN, CUDA]),
     add(name) {
       asked.push(name);
       return registry === null
@@ -68,8 +69,15 @@ Deno.test("engine list names the registry and the members that have a pack", asy
   assert.match(alone.out, /vulkan +available +27 MB +npm +most cards/);
   const json = await run(["list", "--json"], null);
   assert.deepEqual(JSON.parse(json.out), {
-    packs: [{ ...VULKAN, members: [] }],
+    packs: [{ ...VULKAN, members: [] }, { ...CUDA, members: [] }],
   });
+});
+
+Deno.test("engine remove does not claim to have removed what was not here", async () => {
+  const { code, out } = await run(["remove", "cuda"], null);
+  assert.deepEqual([code, out.split(":")[0]], [0, "Removed cuda"]);
+  const none = await run(["remove", "vulkan"], null);
+  assert.deepEqual([none.code, none.out], [0, "vulkan is not installed here"]);
 });
 
 Deno.test("engine add asks no member where the registry answers", async () => {
