@@ -28,6 +28,8 @@ interface Entry {
   life: AbortController;
   /** Ends with what is done for it now. */
   work: Promise<void>;
+  /** Whether anything is done for it now: what it cancelled may still be on its way out. */
+  isWorking: boolean;
 }
 
 /** The copies that this node receives. One writer of the folder where they arrive. */
@@ -101,13 +103,14 @@ export class CopyDesk implements AsyncDisposable {
   }
 
   /**
-   * Begin a copy; the same one where it is under way or paused already.
+   * Begin a copy; the same one where it is under way or paused already, and not cancelled.
    *
    * @throws {CopyError} When too many wait.
    */
   start(ask: CopyAsk): CopyView {
-    const same = [...this.#entries.values()].find(({ job }) =>
-      job.ask.root === ask.root && !job.hasEnded
+    const same = [...this.#entries.values()].find(({ job, life }) =>
+      job.ask.root === ask.root && !job.hasEnded &&
+      !(life.signal.reason instanceof CopyError)
     );
     if (same !== undefined) return this.resumeOne(same.id) ?? this.#view(same);
     const waiting = [...this.#entries.values()].filter(({ job }) =>
@@ -242,6 +245,7 @@ export class CopyDesk implements AsyncDisposable {
       life: new AbortController(),
       job: this.#jobFor(ask),
       work: Promise.resolve(),
+      isWorking: false,
     };
     this.#entries.set(entry.id, entry);
     this.#forgetOld();
@@ -259,16 +263,23 @@ export class CopyDesk implements AsyncDisposable {
   #work(entry: Entry, work: Promise<void>): void {
     const running = work.finally(() => {
       this.#running.delete(running);
+      if (entry.work === running) entry.isWorking = false;
       this.#next();
     });
     entry.work = running;
+    entry.isWorking = true;
     this.#running.add(running);
   }
 
   #next(): void {
     if (this.#isClosed || this.#running.size >= MOST_RUNNING) return;
-    const entry = [...this.#entries.values()].find(({ job, life }) =>
-      job.state === "queued" && !life.signal.aborted && !this.#begun.has(job)
+    const entries = [...this.#entries.values()];
+    const working = entries.filter(({ isWorking }) => isWorking);
+    // Each folder of parts has one writer: two models may have one vision part.
+    const entry = entries.find(({ job, life }) =>
+      job.state === "queued" && !life.signal.aborted &&
+      !this.#begun.has(job) &&
+      !working.some((other) => sharesParts(job.ask, other.job.ask))
     );
     if (entry === undefined) return;
     this.#begun.add(entry.job);
@@ -292,4 +303,11 @@ export class CopyDesk implements AsyncDisposable {
     const { node, nodeName } = this.#options.self;
     return { id, node, nodeName, ...job.view() };
   }
+}
+
+/** Whether two copies write to one place. */
+function sharesParts(a: CopyAsk, b: CopyAsk): boolean {
+  const roots = new Set([a.root, a.companions]);
+  return roots.has(b.root) ||
+    (b.companions !== undefined && roots.has(b.companions));
 }
