@@ -10,7 +10,7 @@ export interface HubFaults {
   /** Break off each body after that many bytes, that many times. */
   shortBodies?: { bytes: number; times: number };
   /** Answer with that status, that many times. */
-  failing?: { status: number; times: number; retryAfter?: string };
+  failing?: { status: number; times: number };
   /** Compress files that were not to be, whole ones or parts. */
   compressed?: "whole" | "parts";
   /** Answer every ranged request but the first byte's with 416. */
@@ -87,11 +87,7 @@ async function answer(hub: HubServer, request: Request): Promise<Response> {
   });
   if (faults.failing !== undefined && faults.failing.times > 0) {
     faults.failing.times--;
-    const { retryAfter, status } = faults.failing;
-    return new Response("No", {
-      status,
-      headers: retryAfter === undefined ? {} : { "retry-after": retryAfter },
-    });
+    return new Response("No", { status: faults.failing.status });
   }
   if (
     faults.token !== undefined && !path.startsWith("/cdn/") &&
