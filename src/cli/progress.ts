@@ -1,5 +1,6 @@
 import { escapeUnprintable } from "../domain/mod.ts";
 import type { CliContext } from "./command.ts";
+import { formatDuration } from "./duration.ts";
 
 /** Between two lines of progress where there is no terminal. */
 const SAY_EVERY_MS = 5_000;
@@ -41,7 +42,7 @@ export function formatProgress(progress: Progress): string {
     parts.push(`at ${(bytesPerSecond / 1e6).toFixed(1)} MB/s`);
   }
   if (remainingMs !== null) {
-    parts.push(`with ${Math.ceil(remainingMs / 1_000)} s left`);
+    parts.push(`with ${formatDuration(remainingMs)} left`);
   }
   if (from.length > 0) parts.push(`from ${from.join(", ")}`);
   return escapeUnprintable(parts.join(" "));

@@ -1,6 +1,7 @@
 import { escapeUnprintable } from "../domain/mod.ts";
 import { askNode } from "./ask.ts";
 import type { Command } from "./command.ts";
+import { formatDuration } from "./duration.ts";
 import { loadMemoryParsers, type MemoryReply } from "./memory_replies.ts";
 import { nodeNames } from "./node_names.ts";
 import { formatTable } from "./table.ts";
@@ -65,11 +66,15 @@ function stateOf(
 ): string {
   if (state === "loading") {
     const part = progress === null ? "" : ` ${Math.round(progress * 100)} %`;
-    const rest = remainingMs === null ? "" : `, about ${timeOf(remainingMs)}`;
+    const rest = remainingMs === null
+      ? ""
+      : `, about ${formatDuration(remainingMs)}`;
     return `loading${part}${rest}`;
   }
   if (state === "failed") {
-    const again = retryInMs === null ? "" : `, again in ${timeOf(retryInMs)}`;
+    const again = retryInMs === null
+      ? ""
+      : `, again in ${formatDuration(retryInMs)}`;
     return `failed: ${reason ?? "unknown"}${again}`;
   }
   return inUse === true ? "in use" : state;
@@ -80,14 +85,8 @@ function stayOf(
 ): string {
   if (pinned === true) return "pinned";
   if (state !== "warm" || inUse === null) return "";
-  if (expiresInMs !== null) return `in ${timeOf(expiresInMs)}`;
+  if (expiresInMs !== null) return `in ${formatDuration(expiresInMs)}`;
   return inUse ? "" : "never";
-}
-
-/** A time to the second, or the minute where it is long. */
-function timeOf(ms: number): string {
-  const seconds = Math.round(ms / 1_000);
-  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
 /**
