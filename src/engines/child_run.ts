@@ -22,6 +22,8 @@ export interface ChildRunOptions {
   readonly log: Log;
   /** Aborted to stop it. */
   readonly stopping: AbortSignal;
+  /** Aborted to end it as one that failed, with the clause that says why. */
+  readonly failing: AbortSignal;
   /** Time between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
   /** Time until it must have said that it is ready. */
@@ -32,18 +34,23 @@ export interface ChildRunOptions {
 /**
  * Attend one engine process from its start to its end: feed it its token, hold
  * its standard input open as the lifeline, read all it prints, stop it when
- * told to or when its load takes too long.
+ * told to, when it is given up or when its load takes too long.
  *
  * @param options The process and its terms.
  * @returns Why it ended, as a clause that follows "The engine". Never rejects.
  */
 export async function runChild(options: ChildRunOptions): Promise<string> {
-  const { child, clock, log, name, stopping, loadDeadlineMs } = options;
+  const { child, clock, failing, log, name, stopping, loadDeadlineMs } =
+    options;
   let complaint: string | null = null;
   const over = new AbortController();
   const onStopping = () => over.abort();
   if (stopping.aborted) onStopping();
   stopping.addEventListener("abort", onStopping, { once: true });
+  failing.addEventListener("abort", () => {
+    complaint = String(failing.reason);
+    over.abort();
+  }, { once: true });
   using deadline = clock.after(loadDeadlineMs, () => {
     complaint = `did not load within ${Math.round(loadDeadlineMs / 1_000)} s`;
     over.abort();

@@ -57,6 +57,12 @@ export interface Lease<Channel> extends Disposable {
   readonly channel: Channel;
   /** Aborts with a `Fault` once the process is gone. */
   readonly died: AbortSignal;
+  /**
+   * End the process as one that failed by itself.
+   *
+   * @param why A clause that follows "The engine".
+   */
+  giveUp(why: string): void;
 }
 
 /** A snapshot for views; never a reason to act. */

@@ -41,6 +41,8 @@ type State<Channel> =
     readonly retryAtMs: number;
   };
 
+type Ready<Channel> = Extract<State<Channel>, { readonly state: "ready" }>;
+
 /** What a failed start may be told as: a lack of memory is no fault of the engine. */
 type FailureCode = "engine_failed" | "insufficient_memory";
 
@@ -54,6 +56,8 @@ interface Job<Channel> {
   readonly ready: PromiseWithResolvers<void>;
   /** Aborted to call the whole thing off. */
   readonly stopping: AbortController;
+  /** Aborted with a clause that says why the process is given up. */
+  readonly failing: AbortController;
   /** Aborted once the process is gone. */
   readonly died: AbortController;
   /** Resolves when everything is cleaned up. Never rejects. */
@@ -161,11 +165,10 @@ export class Supervisor<Channel extends AsyncDisposable>
     try {
       for (;;) {
         signal.throwIfAborted();
-        const lease = await this.#step(signal);
-        if (lease === null) continue;
-        this.#leases++;
+        const ready = await this.#step(signal);
+        if (ready === null) continue;
         this.#keepAliveMs = wish.keepAliveMs ?? this.#keepAliveMs;
-        return { ...lease, [Symbol.dispose]: this.#exit() };
+        return this.#lend(ready);
       }
     } catch (error) {
       this.#leave();
@@ -174,6 +177,13 @@ export class Supervisor<Channel extends AsyncDisposable>
       this.#waiting.delete(waiting);
       this.#ring();
     }
+  }
+
+  /** The right to use the process where it is ready and nobody uses it or waits for it, else null. */
+  borrowIdle(): Lease<Channel> | null {
+    if (this.#state.state !== "ready" || this.#users > 0) return null;
+    this.#enter();
+    return this.#lend(this.#state);
   }
 
   /**
@@ -224,9 +234,7 @@ export class Supervisor<Channel extends AsyncDisposable>
   }
 
   /** One step towards readiness; null when another look is needed. */
-  async #step(
-    signal: AbortSignal,
-  ): Promise<{ channel: Channel; died: AbortSignal } | null> {
+  async #step(signal: AbortSignal): Promise<Ready<Channel> | null> {
     const state = this.#state;
     if (this.#closed) {
       throw new Fault("shutting_down", "This node is shutting down");
@@ -250,7 +258,7 @@ export class Supervisor<Channel extends AsyncDisposable>
         await orAborted(state.job.ended.promise, signal);
         return null;
       case "ready":
-        if (this.#wished() <= contextOf(state)) return state.lease;
+        if (this.#wished() <= contextOf(state)) return state;
         if (this.#leases === 0) this.#callOff(state.job);
         else await orAborted(this.#change.promise, signal);
         return null;
@@ -282,6 +290,7 @@ export class Supervisor<Channel extends AsyncDisposable>
       contextLength: this.#wished(),
       ready: Promise.withResolvers(),
       stopping: new AbortController(),
+      failing: new AbortController(),
       died: new AbortController(),
       ended: Promise.withResolvers(),
       channel: null,
@@ -317,6 +326,7 @@ export class Supervisor<Channel extends AsyncDisposable>
         clock,
         log,
         stopping,
+        failing: job.failing.signal,
         stopGraceMs,
         loadDeadlineMs: loadDeadlineMs(),
         onEvent: (event) => this.#hear(job, event),
@@ -414,6 +424,20 @@ export class Supervisor<Channel extends AsyncDisposable>
     this.#stopIdling();
     this.#state = { state: "stopping", job };
     job.stopping.abort();
+  }
+
+  #lend({ job, lease }: Ready<Channel>): Lease<Channel> {
+    this.#leases++;
+    return {
+      ...lease,
+      giveUp: (why) => {
+        if (this.#state.state !== "ready" || this.#state.job !== job) return;
+        // Nobody else is sent there while it goes.
+        this.#state = { state: "stopping", job };
+        job.failing.abort(why);
+      },
+      [Symbol.dispose]: this.#exit(),
+    };
   }
 
   #enter(): void {

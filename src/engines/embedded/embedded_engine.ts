@@ -24,6 +24,8 @@ import { priorLoadTimeMs, priorRates } from "./prior_rates.ts";
 const DEVICE = "cpu";
 /** A load that outlasts its forecast is always nearly done. */
 const LEAST_REMAINING_MS = 100;
+/** Who leaves after so long without an answer may have waited for a process that hangs. */
+const SUSPICIOUS_MS = 15_000;
 /** Below this part of a load its pace says nothing. */
 const TELLING_PROGRESS = 0.05;
 
@@ -171,7 +173,10 @@ class ChildEngine implements EmbeddedEngine {
         return emptyAnswer(attempt);
       }
       const { client, token } = lease.channel;
-      return await dispatchHttp(
+      const { clock } = this.#options;
+      const askedMs = clock.monotonic();
+      let isAnswered = false;
+      const answer = await dispatchHttp(
         {
           client,
           headers: { authorization: `Bearer ${token}` },
@@ -182,8 +187,12 @@ class ChildEngine implements EmbeddedEngine {
         () => {
           lease[Symbol.dispose]();
           this.#running.delete(attempt);
+          const silentMs = isAnswered ? 0 : clock.monotonic() - askedMs;
+          if (isSuspicious(signal, silentMs)) this.#loaded.suspect(model);
         },
       );
+      isAnswered = true;
+      return answer;
     } catch (error) {
       this.#running.delete(attempt);
       throw error;
@@ -281,6 +290,14 @@ class ChildEngine implements EmbeddedEngine {
       }
     }
   }
+}
+
+/** Whether an attempt was given up for want of an answer. */
+function isSuspicious(signal: AbortSignal, silentMs: number): boolean {
+  if (!signal.aborted) return false;
+  const { reason } = signal;
+  return silentMs >= SUSPICIOUS_MS ||
+    (reason instanceof Fault && reason.code === "engine_timeout");
 }
 
 function isServed(model: LocalModel): boolean {

@@ -18,6 +18,7 @@ import { countPhysicalCores } from "./physical_cores.ts";
 import { cardBytesOf, type HeldModel } from "./held_memory.ts";
 import { RoomMaker } from "./room_maker.ts";
 import { makeSocketFolder, type SocketFolder } from "./socket_folder.ts";
+import { checkForStall } from "./stall_check.ts";
 
 const TOKEN_BYTES = 32;
 const NAME_BYTES = 8;
@@ -46,6 +47,8 @@ export class LoadedModels implements AsyncDisposable {
   readonly #loaded = new Map<string, Loaded>();
   /** Processes of models that changed or went, until they are gone. */
   readonly #retiring = new Set<Promise<void>>();
+  /** Looks under way whether processes live. */
+  readonly #checks = new Set<Promise<void>>();
   #threads: Promise<number> | null = null;
   #folder: Promise<SocketFolder> | null = null;
   readonly #room: RoomMaker;
@@ -176,6 +179,21 @@ export class LoadedModels implements AsyncDisposable {
     };
   }
 
+  /** Find out whether a model's process lives that callers gave up, once nobody else uses it. */
+  suspect(model: LocalModel): void {
+    const lease = this.#loaded.get(model.name)?.supervisor.borrowIdle() ?? null;
+    if (lease === null) return;
+    const { clock, log } = this.#options;
+    const check = checkForStall({
+      model,
+      mode: modeOf(model),
+      lease,
+      clock,
+      log,
+    }).finally(() => this.#checks.delete(check));
+    this.#checks.add(check);
+  }
+
   /** The one supervisor of a model; those of vanished models end here. */
   supervisorOf(model: LocalModel): Supervisor<EngineChannel> {
     const offered = new Map(
@@ -209,6 +227,7 @@ export class LoadedModels implements AsyncDisposable {
       ),
       ...this.#retiring,
     ]);
+    await Promise.all(this.#checks);
     if (this.#folder === null) return;
     try {
       await files.remove((await this.#folder).path);
