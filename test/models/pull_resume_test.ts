@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { FileError } from "../../src/platform/mod.ts";
 import { sha256Of, startHub } from "../fakes/hub_server.ts";
 import {
   expectPulled,
@@ -157,6 +158,35 @@ Deno.test("DLD-04: weak validators join no two answers", async () => {
   const outcome = await node.pull(`${hub.origin}/files/${Q4}`);
   assert.equal(outcome.verified, false);
   assert.deepEqual(hub.requests.map(({ range }) => range), ["bytes=0-0", null]);
+});
+
+Deno.test("a split model whose publishing was cut short is put in place by the next try, and nothing is fetched twice (GGF-01)", async () => {
+  const names = [1, 2].map((part) => `b-Q6_K-0000${part}-of-00002.gguf`);
+  const [first = "", second = ""] = names;
+  await using hub = startHub({ [first]: model(1), [second]: model(2) });
+  await using node = pulling(hub);
+  const { rename } = node.files;
+  node.files.rename = async (from, to) => {
+    // The first part is the last one to be moved.
+    if (to.endsWith(`/${first}`)) {
+      throw new FileError("other", to, "rename", undefined);
+    }
+    await rename.call(node.files, from, to);
+  };
+  await assert.rejects(node.pull("org/repo"), /the disk failed/);
+  assert.deepEqual(node.store.list(), []);
+  node.files.rename = rename;
+  const asked = hub.requests.length;
+  assert.equal((await node.pull("org/repo")).model, "b-Q6_K");
+  assert.deepEqual(
+    hub.requests.slice(asked).filter(({ range }) => range !== null),
+    [],
+  );
+  assert.deepEqual(
+    (await node.files.list("/models/org/repo")).map(({ name }) => name),
+    names,
+  );
+  assert.deepEqual(await node.files.list("/models/.partial"), []);
 });
 
 Deno.test("a paused pull keeps its bytes over a restart and goes on where it was when resumed", async () => {

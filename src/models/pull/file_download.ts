@@ -4,6 +4,7 @@ import { checkStatus, type HubAnswer, type HubHttp } from "./hub_http.ts";
 import type { Pace } from "./pace.ts";
 import {
   dropPart,
+  isWhole,
   type PartState,
   readPartState,
   withoutRelayed,
@@ -352,10 +353,6 @@ class FileDownload {
       `The file has ${sizeBytes} bytes, the hub lists ${listed}`,
     );
   }
-}
-
-function isWhole({ done, pieceBytes, sizeBytes }: PartState): boolean {
-  return new Set(done).size === Math.ceil(sizeBytes / pieceBytes);
 }
 
 function isSameSource(kept: PartState, now: PartState): boolean {

@@ -35,6 +35,29 @@ export async function readPartState(
 }
 
 /**
+ * Read what is known of a partial file that was whole and lies elsewhere by now.
+ *
+ * @param files The file system.
+ * @param part Path that the partial file had.
+ * @returns Null where it is there still, was not whole, or nothing is known.
+ * @throws {FileError} When it can not be read.
+ */
+export async function placedPartState(
+  files: Files,
+  part: string,
+): Promise<PartState | null> {
+  const text = await ifThere(files.readText(`${part}.json`));
+  const state = text === null ? null : parse(text);
+  if (state === null || !isWhole(state)) return null;
+  return await ifThere(files.stat(part)) === null ? state : null;
+}
+
+/** Whether every piece is here. */
+export function isWhole({ done, pieceBytes, sizeBytes }: PartState): boolean {
+  return new Set(done).size === Math.ceil(sizeBytes / pieceBytes);
+}
+
+/**
  * Keep what is known of a partial file.
  *
  * @throws {FileError} When it can not be written.

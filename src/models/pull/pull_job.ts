@@ -21,6 +21,7 @@ import {
 import { planPull, type PullPlan } from "./pull_plan.ts";
 import { type PullSource, showPullSource } from "./pull_source.ts";
 import { retry, SourceUnreachable } from "./retry.ts";
+import { takeBack } from "./take_back.ts";
 
 const FOLDER_MODE = 0o755;
 
@@ -117,6 +118,7 @@ async function pullFromSource(
     const sizeBytes = totalOf(plan.files) ?? 0;
     return { model, sizeBytes, verified: true, from: [] };
   }
+  await takeBack(ports, plan, task.steps);
   await checkPlace(ports, plan, where, model);
   await files.makeFolder(modelsDir, FOLDER_MODE);
   await makeFolders(files, modelsDir, task.steps);
