@@ -12,6 +12,10 @@ import { loadMemoryParsers } from "./memory_replies.ts";
 import { formatModels } from "./models.ts";
 import { formatMemory } from "./ps.ts";
 import { loadReplyParsers } from "./replies.ts";
+import {
+  findUnusableEngines,
+  formatUnusableEngines,
+} from "./unusable_engines.ts";
 
 /** `covey status`: readiness, members and models of the running node. */
 export const statusCommand: Command = {
@@ -39,6 +43,10 @@ export const statusCommand: Command = {
       ? (await loadMemoryParsers()).memory(memory.body)?.models
         .filter(({ state }) => state !== "warm") ?? []
       : [];
+    const fleet = await context.fetchJson("/fleet/health");
+    const unusable = fleet.kind === "answered"
+      ? await findUnusableEngines(fleet.body)
+      : [];
     const parse = await loadReplyParsers();
     const memberReply = parse.members(members.body);
     const modelReply = parse.models(models.body);
@@ -54,6 +62,7 @@ export const statusCommand: Command = {
         ...memberReply,
         models: modelReply.data,
         moving,
+        unusable,
       }));
     } else {
       const self = memberReply.members.find((member) => member.self);
@@ -69,6 +78,9 @@ export const statusCommand: Command = {
           ? []
           : formatMachine(self.machine, self.conditions)),
         formatMembers(memberReply),
+        ...(unusable.length === 0
+          ? []
+          : ["", ...formatUnusableEngines(unusable)]),
         "",
         formatModels(modelReply),
         ...(moving.length === 0 ? [] : ["", formatMemory({ models: moving })]),

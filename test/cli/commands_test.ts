@@ -201,6 +201,43 @@ Deno.test("status tells of a node that is ready and of one that starts", async (
   assert.deepEqual([isReady, members.length, models.length], [false, 2, 2]);
 });
 
+Deno.test("status names engines that can not be used, of members that take work", async () => {
+  const worker = (name: string, more: Record<string, JsonValue>) => ({
+    id: name,
+    name,
+    state: "DEGRADED",
+    draining: false,
+    checks: {
+      engines: [
+        {
+          id: "box",
+          state: "unavailable",
+          reason: "box can not be reached\u001b",
+        },
+        { id: "embedded", state: "degraded", reason: "It is busy" },
+      ],
+    },
+    ...more,
+  });
+  const workers = [
+    worker("ada", {}),
+    worker("pi", { state: "OFFLINE" }),
+    worker("ben", { draining: true }),
+  ];
+  const replies = {
+    "/cluster/members": MEMBERS,
+    "/v1/models": MODELS,
+    "/readyz": answered({ status: "ready" }),
+    "/fleet/health": answered({ workers }),
+  };
+  const { out } = await run(["status"], replies);
+  assert.deepEqual(out.split("\n").filter((line) => line.startsWith("Eng")), [
+    "Engine box on ada can not be used: box can not be reached\\u001b",
+  ]);
+  const json = await run(["status", "--json"], replies);
+  assert.equal(JSON.parse(json.out).unusable[0].engine, "box");
+});
+
 Deno.test("HW-01 status tells what is known of the machine and nothing else", async () => {
   const said = {
     isOnBattery: true,
