@@ -24,16 +24,22 @@ unshare --net env -i PATH="$room/bin" HOME="$room/home" bash -euc '
   COVEY_DATA_DIR=$room/data COVEY_MODELS_DIR=$room/models COVEY_ENGINE_THREADS=1 \
     COVEY_PORT=11411 "$room/covey" serve >"$room/out" 2>"$room/err" &
   pid=$!
-  trap "kill $pid 2>/dev/null || true; wait $pid || true" EXIT
+  stop() {
+    code=$?
+    kill $pid 2>/dev/null || true
+    wait $pid || true
+    [ $code = 0 ] || cat "$room/err" >&2
+  }
+  trap stop EXIT
   for ((n = 0; n < 600; n++)); do
     curl -sf http://127.0.0.1:11411/readyz >/dev/null 2>&1 && break
-    kill -0 $pid || { cat "$room/err" >&2; exit 1; }
+    kill -0 $pid
     sleep 0.1
   done
   answer=$(curl -sS --max-time 60 http://127.0.0.1:11411/v1/chat/completions \
     -H "content-type: application/json" \
     -d "{\"model\":\"covey-tiny\",\"max_tokens\":16,\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}")
   echo "$answer"
-  case $answer in *\"completion_tokens\":*) ;; *) cat "$room/err" >&2; exit 1 ;; esac
+  case $answer in *\"completion_tokens\":*) ;; *) exit 1 ;; esac
 ' covey-portable "$room"
 echo "The portable file served a chat."
