@@ -4,10 +4,17 @@ import { describeSchema } from "../openapi_schema.ts";
 import { checkFields } from "../openai/request_fault.ts";
 
 const whole = z.int({ error: "must be a whole number" }).nullish();
+const number = z.number({ error: "must be a number" }).nullish();
 
 const SCHEMA = z.looseObject({
   options: z.looseObject({
     num_predict: whole,
+    temperature: number,
+    top_p: number,
+    top_k: whole,
+    min_p: number,
+    presence_penalty: number,
+    frequency_penalty: number,
     stop: z.union([z.string(), z.array(z.string())], {
       error: "must be a string or an array of strings",
     }).nullish(),

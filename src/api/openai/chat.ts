@@ -8,7 +8,7 @@ import {
 } from "../../domain/mod.ts";
 import type { Envelope } from "./envelope.ts";
 import { describeGeneration, parseGeneration } from "./generation.ts";
-import { checkFields, wrongField } from "./request_fault.ts";
+import { checkFields, holdsJson, wrongField } from "./request_fault.ts";
 import { estimateChatTokens, isImagePart } from "./token_estimate.ts";
 import { describeSchema } from "../openapi_schema.ts";
 
@@ -144,20 +144,10 @@ function normalCall(call: JsonValue, at: string): JsonValue {
       function: { ...call.function, arguments: JSON.stringify(given) },
     };
   }
-  if (typeof given === "string" && given.trim() !== "" && !isJson(given)) {
+  if (typeof given === "string" && !holdsJson(given)) {
     throw wrongField(at, "must be a string that holds one JSON object");
   }
   return call;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    // The answer is the boolean; the caller words the fault.
-    return false;
-  }
 }
 
 /** The schema of a chat request, for the API's description. */

@@ -32,6 +32,23 @@ export function wrongField(param: string, problem: string): Fault {
   return new Fault("invalid_request", `"${param}" ${problem}`, { param });
 }
 
+/**
+ * Tell whether the arguments of a call are JSON (TRN-04). Engines write none at
+ * all for a tool that takes none.
+ *
+ * @param text The arguments.
+ */
+export function holdsJson(text: string): boolean {
+  if (text.trim() === "") return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // The answer is the boolean; the caller words the fault.
+    return false;
+  }
+}
+
 function pathOf(path: readonly PropertyKey[]): string {
   let text = "";
   for (const step of path) {

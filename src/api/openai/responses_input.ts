@@ -4,7 +4,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../domain/mod.ts";
-import { wrongField } from "./request_fault.ts";
+import { holdsJson, wrongField } from "./request_fault.ts";
 import { isImagePart } from "./token_estimate.ts";
 
 /** A message under way: what follows may still belong to it. */
@@ -64,6 +64,9 @@ export function messagesOf(
   }
   endTurn();
   endResults();
+  if (messages.length === 0 && system.length === 0) {
+    throw wrongField("input", "must hold at least one message");
+  }
   return system.length === 0
     ? messages
     : [{ role: "system", content: system.join("\n\n") }, ...messages];
@@ -151,7 +154,7 @@ function pastCall(
       throw wrongField(`${at}.${key}`, "must be a string");
     }
   }
-  if (typeof args !== "string") {
+  if (typeof args !== "string" || !holdsJson(args)) {
     throw wrongField(`${at}.arguments`, "must be a string that holds JSON");
   }
   return {

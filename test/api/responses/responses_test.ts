@@ -286,6 +286,16 @@ Deno.test("what needs a store is a named 501, what is wrong a 400 with its place
     [{ input: [] }, 400, /"input"/],
     [{ input: [{ role: "robot", content: "" }] }, 400, /input\[0\]\.role/],
     [{ input: [{ type: "function_call", name: "f" }] }, 400, /call_id/],
+    [
+      {
+        input: [
+          { type: "function_call", call_id: "a", name: "f", arguments: "{}{}" },
+        ],
+      },
+      400,
+      /input\[0\]\.arguments/,
+    ],
+    [{ input: [{ type: "web_search_call" }] }, 400, /"input"/],
     [{ input: "x", tools: [{ type: "function" }] }, 400, /tools\[0\]/],
     [{ input: "x", max_output_tokens: 0 }, 400, /max_output_tokens/],
     [
