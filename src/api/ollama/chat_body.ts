@@ -171,6 +171,13 @@ function onlyRequest(body: JsonObject): OllamaRequest {
 }
 
 function commonOf(body: JsonObject): JsonObject {
+  if (body.logprobs === true) {
+    throw new Fault(
+      "not_implemented",
+      'Covey gives no "logprobs" in Ollama\'s dialect; ask for them by /v1/chat/completions',
+      { param: "logprobs" },
+    );
+  }
   const stream = body.stream ?? true;
   return {
     model: body.model,

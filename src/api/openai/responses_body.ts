@@ -54,7 +54,7 @@ export interface ResponsesRequest {
  */
 export function responsesRequestOf(body: JsonObject): ResponsesRequest {
   const fields = checkFields(SCHEMA, body);
-  refuseStored(body);
+  refuseUnknown(body);
   const given = Array.isArray(body.tools)
     ? body.tools.filter((one) => isJsonObject(one))
     : [];
@@ -86,7 +86,9 @@ export function responsesRequestOf(body: JsonObject): ResponsesRequest {
   };
 }
 
-function refuseStored(body: JsonObject): void {
+const LOGPROBS = "message.output_text.logprobs";
+
+function refuseUnknown(body: JsonObject): void {
   for (const key of NEEDS_STORE) {
     if (body[key] === undefined || body[key] === null) continue;
     throw new Fault(
@@ -95,12 +97,20 @@ function refuseStored(body: JsonObject): void {
       { param: key },
     );
   }
-  if (body.background !== true) return;
-  throw new Fault(
-    "not_implemented",
-    'Covey makes no response in the "background"; ask without it',
-    { param: "background" },
-  );
+  if (body.background === true) {
+    throw new Fault(
+      "not_implemented",
+      'Covey makes no response in the "background"; ask without it',
+      { param: "background" },
+    );
+  }
+  if (Array.isArray(body.include) && body.include.includes(LOGPROBS)) {
+    throw new Fault(
+      "not_implemented",
+      `Covey includes no "${LOGPROBS}"; ask for them by /v1/chat/completions`,
+      { param: "include" },
+    );
+  }
 }
 
 function toolOf(tool: JsonObject, index: number): readonly JsonObject[] {

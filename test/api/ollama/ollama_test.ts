@@ -321,6 +321,10 @@ Deno.test("generate takes a system prompt, goes raw, and loads where it is given
     );
   }
   assert.match((await ask({ prompt: "p", template: "t" })).error, /"template"/);
+  assert.match(
+    (await ask({ prompt: "p", logprobs: true })).error,
+    /"logprobs"/,
+  );
   assert.match((await ask({ prompt: 5 })).error, /"prompt"/);
   const hot = { prompt: "p", options: { temperature: "hot" } };
   assert.match((await ask(hot)).error, /"options.temperature"/);

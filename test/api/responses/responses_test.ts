@@ -281,6 +281,11 @@ Deno.test("what needs a store is a named 501, what is wrong a 400 with its place
     [{ input: "x", previous_response_id: "r" }, 501, /"previous_response_id"/],
     [{ input: "x", conversation: "c" }, 501, /"conversation"/],
     [{ input: "x", background: true }, 501, /"background"/],
+    [
+      { input: "x", include: ["message.output_text.logprobs"] },
+      501,
+      /logprobs/,
+    ],
     [{ input: [{ type: "item_reference", id: "i" }] }, 501, /input\[0\]/],
     [{}, 400, /"input"/],
     [{ input: [] }, 400, /"input"/],
