@@ -74,7 +74,7 @@ export function createStatusHandlers(options: ApiOptions): {
           "not_found",
           `No decision "${
             text.slice(0, 100)
-          }" is in this node's log; the node that answered the request keeps it, for the latest requests only`,
+          }" is in this node's log; the node that was called keeps it, for its latest requests only`,
         );
       }
       const { chosen, model } = record;
