@@ -12,7 +12,8 @@ export function describeSettings(): string {
   const now = SETTING_LIST.filter(({ later }) => later === undefined);
   const later = SETTING_LIST.filter(({ later }) => later !== undefined);
   return [
-    "Flags win over variables, and these over covey.jsonc in the data folder.",
+    "Flags win over variables, and these over covey.jsonc in the data folder, whose key",
+    "for COVEY_KEEP_ALIVE, for example, is keepAlive.",
     "Secrets have no flag; their …_FILE form names a file that holds them.",
     "",
     ...now.flatMap(describe),
