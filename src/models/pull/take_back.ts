@@ -22,14 +22,18 @@ export async function takeBack(
   plan: PullPlan,
   steps: readonly string[],
 ): Promise<void> {
-  const model = modelOf(plan);
-  if (store.list().some(({ name }) => name === model)) return;
+  const placed: { readonly part: string; readonly place: string }[] = [];
   for (const file of plan.files) {
     const part = partOf({ modelsDir }, { steps }, file);
     const place = [modelsDir, ...plan.folders, file.name].join("/");
-    const placed = await ifThere(files.stat(place));
+    const stat = await ifThere(files.stat(place));
     const state = await placedPartState(files, part);
-    if (placed === null || state === null) continue;
-    if (placed.sizeBytes === state.sizeBytes) await files.rename(place, part);
+    if (stat === null || stat.sizeBytes !== state?.sizeBytes) continue;
+    placed.push({ part, place });
   }
+  if (placed.length === 0) return;
+  await store.refresh();
+  // All of them are there: it was not cut short.
+  if (store.list().some(({ name }) => name === modelOf(plan))) return;
+  for (const { part, place } of placed) await files.rename(place, part);
 }
