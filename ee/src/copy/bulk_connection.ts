@@ -9,6 +9,8 @@ const CONNECT_LIMIT_MS = 3000;
 const SILENCE_MS = 10_000;
 const HEAD_LIMIT_BYTES = 8 * 1024;
 const REFUSAL_LIMIT_BYTES = 1024;
+/** It has it not, not any more, or is asked by too many at the moment. */
+const REFUSALS: ReadonlySet<number> = new Set([404, 410, 503]);
 
 /** Where bulk bytes are read, and whose they must be. */
 export interface BulkTarget {
@@ -96,7 +98,7 @@ export class BulkConnection implements Disposable {
    * @param into Room for all of it.
    * @param arrived Told how many bytes lie at the front of `into` by now.
    * @returns How many bytes came.
-   * @throws {NotHeldError} When the member does not have it.
+   * @throws {NotHeldError} When the member does not have it, or sends to too many just now.
    * @throws {LinkError} When the link breaks, or the member breaks the protocol.
    */
   async get(
@@ -172,7 +174,8 @@ export class BulkConnection implements Disposable {
     });
     const { head, status } = await this.#head();
     const length = lengthOf(head);
-    if (status === 404 || status === 410) {
+    // What else was asked for on this connection is not lost by a refusal.
+    if (REFUSALS.has(status)) {
       if (!(length <= REFUSAL_LIMIT_BYTES)) {
         throw new LinkError("protocol", "The member refuses at great length");
       }

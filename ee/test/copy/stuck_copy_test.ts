@@ -6,6 +6,7 @@ import {
   MemoryFiles,
 } from "@covey/core/platform";
 import { LinkError } from "../../src/link/link_error.ts";
+import { NotHeldError } from "../../src/copy/copy_error.ts";
 import { BulkConnection } from "../../src/copy/bulk_connection.ts";
 import { FakeLan, TestNode } from "../cluster_fixture.ts";
 import { makeIdentity } from "../link/link_fixture.ts";
@@ -63,6 +64,49 @@ Deno.test("BulkConnection gives up a member that never shakes hands", async () =
     await clock.advance(10_000);
     await assert.rejects(got, LinkError);
   });
+});
+
+Deno.test("BulkConnection loses nothing else that it asked for by the refusal of a member that sends to many", async () => {
+  const { certificatePem, privateKeyPem } = await makeIdentity(1);
+  using listener = Deno.listenTls({
+    hostname: "127.0.0.1",
+    port: 0,
+    cert: certificatePem,
+    key: privateKeyPem,
+  });
+  const answering = (async () => {
+    using connection = await listener.accept();
+    const asked = new Uint8Array(4096);
+    // Both questions are on their way before the first answer.
+    for (let text = ""; (text.match(/\r\n\r\n/g) ?? []).length < 2;) {
+      const count = await connection.read(asked) ?? 0;
+      text += new TextDecoder().decode(asked.subarray(0, count));
+    }
+    await connection.write(new TextEncoder().encode(
+      "HTTP/1.1 503 Busy\r\ncontent-length: 6\r\n\r\nLater\n" +
+        "HTTP/1.1 206 Part\r\ncontent-length: 4\r\n\r\ngood",
+    ));
+    await connection.read(asked);
+  })();
+  {
+    using connection = await BulkConnection.open(
+      {
+        address: { host: "127.0.0.1", port: listener.addr.port },
+        certificatePem,
+      },
+      { certificatePem, privateKeyPem },
+      new ManualClock(),
+      SIGNAL,
+    );
+    const room = new Uint8Array(4);
+    const refused = connection.get(REQUEST, new Uint8Array(4), SIGNAL);
+    refused.catch(() => {});
+    const given = connection.get(REQUEST, room, SIGNAL);
+    await assert.rejects(refused, NotHeldError);
+    assert.equal(await given, 4);
+    assert.equal(new TextDecoder().decode(room), "good");
+  }
+  await answering;
 });
 
 Deno.test("a node ends although its disk does not answer for what a member copies from it", async () => {
