@@ -53,7 +53,10 @@ export function serveCommand(edge: ServeEdge): Command {
       if (read.kind === "bad") {
         context.stderr(read.line);
         if (read.denied) return DENIED;
-        return read.variable.startsWith("--") ? WRONG_USAGE : FAILED;
+        // A line on a flag begins with it, also where its value is what is wrong.
+        const isFlag = read.variable.startsWith("--") ||
+          read.line.startsWith("--");
+        return isFlag ? WRONG_USAGE : FAILED;
       }
       let node: ServedNode;
       try {
