@@ -131,6 +131,7 @@ export class TestNode {
         now: () => clock.now() + (settings.clockOffMs ?? 0),
         monotonic: () => clock.monotonic() + (settings.movedOnMs?.() ?? 0),
         deadline: (ms, parent) => clock.deadline(ms * PATIENCE, parent),
+        after: (ms, call) => clock.after(ms * PATIENCE, call),
       },
       entropy: createSystemEntropy(),
       files: this.files,
