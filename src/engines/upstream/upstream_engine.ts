@@ -8,10 +8,12 @@ import {
   type Log,
   type NodeId,
   type Offer,
+  sourceOf,
   type StartResult,
 } from "../../domain/mod.ts";
 import type { Clock } from "../../platform/mod.ts";
 import { dispatchHttp } from "../http_dispatch.ts";
+import { readBoundedText } from "./bounded_json.ts";
 import type { CatalogueModel } from "./catalogue.ts";
 import { withContent } from "./empty_content.ts";
 import { withMaxTokens } from "./output_bound.ts";
@@ -30,6 +32,9 @@ import type { UpstreamProfile } from "./upstream_profile.ts";
 const UNKNOWN_CONTEXT = 131_072;
 const LEAST_OK = 200;
 const LEAST_NOT_OK = 300;
+const NOT_FOUND = 404;
+/** Enough for any error that is worth reading. */
+const MOST_ERROR_BYTES = 256 * 1024;
 
 /** What an upstream engine is made of. */
 export interface UpstreamEngineOptions {
@@ -166,10 +171,31 @@ class HttpUpstream implements UpstreamEngine {
       signal,
       () => {},
     );
+    if (answer.status === NOT_FOUND) {
+      return await this.#askedInVain(answer, attempt);
+    }
     const isFine = answer.status >= LEAST_OK && answer.status < LEAST_NOT_OK;
     if (upkeep?.only === "unload") await this.refresh();
     else if (isFine) this.#noteLoaded(attempt.model);
     return answer;
+  }
+
+  /** A model that went since the last look may be elsewhere; a route that is not there is told of as it is. */
+  async #askedInVain(
+    { body, contentType, retryAfter, status }: EngineAnswer,
+    { model }: Attempt,
+  ): Promise<EngineAnswer> {
+    const text = await readBoundedText(sourceOf(body), MOST_ERROR_BYTES) ?? "";
+    if (!/\bmodel/i.test(text)) {
+      const again = new Blob([text]).stream();
+      return { status, contentType, retryAfter, body: again };
+    }
+    this.refresh();
+    throw new Fault(
+      "model_not_found",
+      `"${this.id}" says that it does not have the model "${model}"`,
+      { origin: "engine" },
+    );
   }
 
   #inItsWords(request: InferenceRequest): InferenceRequest {
