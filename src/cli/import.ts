@@ -7,8 +7,19 @@ import {
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type Command, DONE, FAILED } from "./command.ts";
 import { readFlags } from "./flags.ts";
+import { type Progress, ProgressTeller } from "./progress.ts";
 
 const USAGE = "FOLDER | --found [--json]";
+
+/** The node tells that it works, and not how far it is. */
+const IMPORTING: Progress = {
+  what: "importing",
+  doneBytes: null,
+  totalBytes: null,
+  bytesPerSecond: null,
+  remainingMs: null,
+  from: [],
+};
 
 /** `covey import`. */
 export const importCommand: Command = {
@@ -34,11 +45,15 @@ export const importCommand: Command = {
       return sayUsage("Give one folder, or --found", usage, context);
     }
     const path = absolute(folder, context.workingFolder);
+    using teller = new ProgressTeller(context, null);
     const reply = await context.postLines(
       "/covey/imports",
       found ? { found } : { folder: path },
-      () => {},
+      ({ status }) => {
+        if (!given.json && status === "importing") teller.tell(IMPORTING);
+      },
     );
+    teller[Symbol.dispose]();
     if (reply.kind === "refused" && !found) {
       // The node keeps paths to itself, and may be on another machine.
       const message = `${reply.message}; the node was asked for "${path}"`;

@@ -7,6 +7,7 @@ import {
 import { readArguments } from "./arguments.ts";
 import { sayFailure, sayUsage, UNKNOWN_FORM } from "./ask.ts";
 import { type CliContext, DONE, FAILED } from "./command.ts";
+import { type Progress, ProgressTeller } from "./progress.ts";
 
 const USAGE = "models verify [MODEL] [--json]";
 
@@ -25,11 +26,17 @@ export async function verifyModels(
   const given = readArguments(args, named ? ["model"] : []);
   if (given.kind === "wrong") return sayUsage(given.message, USAGE, context);
   const [model] = given.words;
+  using teller = new ProgressTeller(context, null);
   const reply = await context.postLines(
     "/covey/models/verify",
     model === undefined ? {} : { model },
-    () => {},
+    (line) => {
+      if (!given.json && line["status"] === "verifying") {
+        teller.tell(progressOf(line));
+      }
+    },
   );
+  teller[Symbol.dispose]();
   if (reply.kind !== "answered") return sayFailure(reply, context);
   const { body } = reply;
   if (!isJsonObject(body) || !Array.isArray(body["models"])) {
@@ -45,6 +52,19 @@ export async function verifyModels(
     ].join("\n"),
   );
   return body["sound"] === true ? DONE : FAILED;
+}
+
+function progressOf({ doneBytes, model, totalBytes }: JsonObject): Progress {
+  const bytes = (value: JsonValue | undefined) =>
+    typeof value === "number" ? value : null;
+  return {
+    what: `verifying ${String(model)}`,
+    doneBytes: bytes(doneBytes),
+    totalBytes: bytes(totalBytes),
+    bytesPerSecond: null,
+    remainingMs: null,
+    from: [],
+  };
 }
 
 function linesOf({ model, sound, files }: JsonObject): string[] {

@@ -22,11 +22,13 @@ export interface FakeContext extends CliContext {
  * @param replies Answers by path, or by method and path for what is sent; any other path is unreachable.
  * @param input What is typed.
  * @param files What lies on disk; the data folder is `/data`.
+ * @param progress Lines that come before the answer to `postLines`.
  */
 export function createFakeContext(
   replies: Readonly<Record<string, ApiReply>> = {},
   input = "",
   files: Files = new MemoryFiles(),
+  progress: readonly JsonObject[] = [],
 ): FakeContext {
   const out: string[] = [];
   const err: string[] = [];
@@ -59,6 +61,7 @@ export function createFakeContext(
     async postLines(path, body, onLine) {
       sent.push({ path: `POST ${path}`, body });
       parting.push(words);
+      for (const line of progress) onLine(line);
       const last = await reply(`POST ${path}`);
       if (last.kind === "answered" && isJsonObject(last.body)) {
         onLine(last.body);

@@ -49,6 +49,31 @@ Deno.test("models verify names what is damaged and fails by it", async () => {
   assert.equal((await run(["models", "--json", "verify"], replies)).code, 1);
 });
 
+Deno.test("models verify and import show that they work on, but for JSON", async () => {
+  const verifying = {
+    status: "verifying",
+    model: "b\u001b",
+    doneBytes: 4e9,
+    totalBytes: 40e9,
+  };
+  const replies = {
+    "POST /covey/models/verify": answered({ sound: true, models: [] }),
+    "POST /covey/imports": answered({ imported: [], skipped: [] }),
+  };
+  const ask = async (words: string[], line: JsonObject) => {
+    const context = createFakeContext(replies, "", undefined, [line]);
+    assert.equal(await runCli(COMMANDS, words, context), 0);
+    return context.err;
+  };
+  assert.deepEqual(await ask(["models", "verify"], verifying), [
+    "verifying b\\u001b 4000 of 40000 MB",
+  ]);
+  assert.deepEqual(await ask(["models", "verify", "--json"], verifying), []);
+  assert.deepEqual(await ask(["import", "/srv"], { status: "importing" }), [
+    "importing",
+  ]);
+});
+
 Deno.test("models convert says what was made, and wants a model and a form", async () => {
   const made = {
     model: "m-Q8_0",
