@@ -78,11 +78,11 @@ Deno.test({
       const check = await post(`${ben.url}/covey/models/verify`, {});
       return check.sound === true ? true : undefined;
     });
-    const made = await post(`${anna.url}/covey/models/convert`, {
+    const converted = await post(`${anna.url}/covey/models/convert`, {
       model: "large-F16",
       to: "q8_0",
     });
-    assert.equal(made.status, "success", JSON.stringify(made));
+    assert.equal(converted.status, "success", JSON.stringify(converted));
     await eventually("the copy is begun", async () => {
       const begun = await post(`${anna.url}/cluster/copies`, {
         model: "large-Q8_0",
@@ -95,8 +95,17 @@ Deno.test({
       const answer = await fetch(`${ben.url}/cluster/copies`);
       const [copy] = (await answer.json()).copies;
       return /done|failed/.test(copy?.state) ? `${copy.message}` : undefined;
-    }, 60_000);
-    assert.match(message, /^Made here from "large-F16": copying takes/);
+    });
+    // Where other work slows this machine it may turn out that copying is sooner.
+    const [, made, copyS, makeS] =
+      /^(Made|Copied and not made) here from "large-F16": copying takes ([\d.]+) s by what its link carries, making ([\d.]+) s$/
+        .exec(message) ?? [];
+    assert.ok(
+      made === "Made"
+        ? Number(makeS) <= Number(copyS)
+        : Number(makeS) >= Number(copyS),
+      message,
+    );
     assert.deepEqual(
       await Deno.readFile(
         join(folder, "ben/models/large-Q8_0/large-Q8_0.gguf"),
