@@ -41,6 +41,70 @@ Deno.test("handle passes a whole answer's bytes on and says where it came from",
   assert.equal(await response.text(), odd);
 });
 
+Deno.test("a caller who asked for a stream gets one of an engine that does not stream", async () => {
+  const { api, router } = apiUnderTest();
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const call = (id: string) => ({
+    id,
+    type: "function",
+    function: { name: "f", arguments: "{}" },
+  });
+  const message = {
+    role: "assistant",
+    content: null,
+    tool_calls: [call("a"), call("b")],
+  };
+  const answers = {
+    [PATH]: {
+      id: "c",
+      object: "chat.completion",
+      model: "other",
+      choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+      usage,
+    },
+    "/v1/completions": {
+      id: "c",
+      object: "text_completion",
+      model: "other",
+      choices: [{ index: 0, text: "hi", finish_reason: "stop" }],
+      usage,
+    },
+  };
+  const events = async (path: keyof typeof answers, options?: object) => {
+    router.answer = () => ({ body: JSON.stringify(answers[path]) });
+    const asked = { ...CHAT, prompt: "x", stream: true };
+    const response = await api.handle(
+      post(path, { ...asked, stream_options: options }),
+      LOOPBACK,
+    );
+    assert.match(
+      response.headers.get("content-type") ?? "",
+      /^text\/event-str/,
+    );
+    const lines = (await response.text()).trimEnd().split("\n\n");
+    assert.equal(lines.pop(), "data: [DONE]");
+    return lines.map((line) => JSON.parse(line.slice("data: ".length)));
+  };
+  const [said, end, told] = await events(PATH, { include_usage: true });
+  const head = { id: "c", object: "chat.completion.chunk", model: "m" };
+  const calls = message.tool_calls.map((one, index) => ({ index, ...one }));
+  const delta = { ...message, tool_calls: calls };
+  assert.deepEqual(said, {
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: null }],
+  });
+  assert.deepEqual(end, {
+    ...head,
+    choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }],
+  });
+  assert.deepEqual(told, { ...head, choices: [], usage });
+  const texts = await events("/v1/completions");
+  assert.deepEqual(texts.map(({ choices }) => choices), [
+    [{ index: 0, text: "hi", finish_reason: null }],
+    [{ index: 0, text: "", finish_reason: "stop" }],
+  ]);
+});
+
 Deno.test("MOD-03 the answer names the model as the caller did, its header the served one", async () => {
   const { api, router } = apiUnderTest();
   router.answer = () => ({

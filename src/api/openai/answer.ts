@@ -14,6 +14,7 @@ import { checkEmbeddings, expectedVectors } from "./embedding_answer.ts";
 import { engineError, retryAfterOf } from "./engine_error.ts";
 import { renameInEvents } from "./model_name.ts";
 import { seatToolCalls } from "./seat_tool_calls.ts";
+import { wholeAsEvents } from "./whole_as_events.ts";
 
 /** Longest whole answer: 2,048 vectors of 4,096 numbers take about 200 MB as text. */
 const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -55,6 +56,13 @@ export async function respondWith(
         headers: streamHeaders(routed, "text/event-stream; charset=utf-8"),
       },
     );
+  }
+  if (request.stream) {
+    const answer = await readWhole(routed, request);
+    return new Response(wholeAsEvents(answer, request.includeUsage), {
+      status: routed.status,
+      headers: streamHeaders(routed, "text/event-stream; charset=utf-8"),
+    });
   }
   const headers = answerHeaders(routed);
   const body = await wholeAnswer(routed, request);
