@@ -12,7 +12,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../../src/domain/mod.ts";
-import { createSeededEntropy } from "../../../src/platform/mod.ts";
+import { boundFetch, createSeededEntropy } from "../../../src/platform/mod.ts";
 import { eventually } from "../../../scripts/lab/eventually.ts";
 import { startNode } from "../../../scripts/lab/node_process.ts";
 import {
@@ -161,19 +161,17 @@ async function send(
   request: FuzzRequest,
   statuses: Map<number, number>,
 ): Promise<string | null> {
-  const leaving = new AbortController();
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   try {
-    const response = await fetch(`${url}${request.path}`, {
+    const response = await boundFetch(`${url}${request.path}`, {
       method: request.method,
       headers: { ...request.headers },
       body: request.body,
       redirect: "manual",
-      signal: AbortSignal.any([leaving.signal, limit]),
+      signal: limit,
     });
     if (request.leaves) {
-      leaving.abort();
-      await response.body?.cancel().catch(() => {});
+      await response.body?.cancel();
       return null;
     }
     const text = await response.text();
