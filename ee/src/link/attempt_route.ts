@@ -45,6 +45,8 @@ export async function answerAttempt(
   const onClose = () =>
     gone.abort(new DOMException("The entry node left", "AbortError"));
   response.once("close", onClose);
+  // After a pause of the network its last bytes come together with its end.
+  if (response.destroyed) onClose();
   const writer = new FrameWriter(response, route.clock, gone.signal);
   try {
     await run(route, engine, attempt, writer, gone.signal);
@@ -68,6 +70,8 @@ export async function answerAttempt(
     response.off("close", onClose);
     writer[Symbol.dispose]();
     response.end();
+    // However it ended, what the attempt still holds is given back.
+    onClose();
   }
 }
 
