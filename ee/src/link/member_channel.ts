@@ -151,7 +151,7 @@ export class MemberChannel implements Disposable {
     };
     const fail = (error: Error) => {
       note(error);
-      outgoing.destroy(error);
+      giveUp(outgoing, error);
     };
     const onAbort = () => fail(reasonOf(signal));
     const onServed = () => signal.removeEventListener("abort", onAbort);
@@ -202,7 +202,7 @@ export class MemberChannel implements Disposable {
         timer[Symbol.dispose]();
       }
     } catch (error) {
-      outgoing.destroy();
+      giveUp(outgoing);
       onEnd();
       throw error;
     }
@@ -249,6 +249,17 @@ export class MemberChannel implements Disposable {
   #heard(): void {
     this.#lastHeardMs = this.#options.clock.monotonic();
   }
+}
+
+/**
+ * End a request for good. The runtime (2.9.6) takes one that was destroyed on a
+ * connection it had used before for one that met a stale connection, and sends
+ * it again: the member would run an attempt that nobody waits for any more
+ * (denoland/deno#36786).
+ */
+function giveUp(outgoing: ClientRequest, error?: Error): void {
+  outgoing.reusedSocket = false;
+  outgoing.destroy(error);
 }
 
 function nextHead(outgoing: ClientRequest) {

@@ -146,3 +146,24 @@ Deno.test("what waits or is read at a member whose packets vanish ends within 4 
     await pool.whole();
   }
 });
+
+Deno.test("an attempt that comes through after its entry has left holds no slot, and is not sent again", async () => {
+  for (const isUnderWay of [false, true]) {
+    for (const outageMs of [0, 2000]) {
+      await using pool = await Pool.of(2, 30_000);
+      const asked = pool.route();
+      // Then its head is on its way, and its body follows with the connection's end.
+      if (isUnderWay) await pool.lan.clock.advance(0);
+      pool.host(2).cut();
+      const { body, node } = await pool.lan.settle(asked, 10_000);
+      assert.equal(node, nodeIdOf(3));
+      await pool.lan.settle(body.cancel(), 1000);
+      await pool.lan.clock.advance(outageMs);
+      pool.host(2).mend();
+      await pool.whole();
+      for (const { node: { router } } of pool.hosts) {
+        assert.equal(router?.inFlight(), 0);
+      }
+    }
+  }
+});
