@@ -158,6 +158,16 @@ Deno.test("a folder that can not be written ends a pull with a remedy, and nothi
   await assert.rejects(node.files.stat(PLACE));
 });
 
+Deno.test("a pull that fails before anything came leaves no partial files", async () => {
+  await using hub = startHub({});
+  await using node = pulling(hub);
+  await assert.rejects(
+    node.pull(`${hub.origin}/files/m.gguf`),
+    /has no such file/,
+  );
+  assert.deepEqual(await node.files.list("/models/.partial"), []);
+});
+
 Deno.test("cancel ends a pull and removes its bytes; many callers share one download", async () => {
   await using hub = startHub({ [Q4]: model(1) });
   const stuck = Promise.withResolvers<void>();

@@ -53,6 +53,21 @@ export async function collectPartials(
   return removed;
 }
 
+/**
+ * Remove the folder of a pull in which nothing came.
+ *
+ * @param files The file system.
+ * @param folder The pull's own.
+ * @throws {FileError} When it can not be read or removed.
+ */
+export async function removeIfEmpty(
+  files: Files,
+  folder: string,
+): Promise<void> {
+  const entries = await ifThere(files.list(folder));
+  if (entries?.length === 0) await files.remove(folder);
+}
+
 /** A folder's own time stands still while files in it grow: the newest in it counts. */
 async function lastTouchedMs(
   files: Files,

@@ -9,7 +9,11 @@ import {
 import { FileError } from "../../platform/mod.ts";
 import { storageFault } from "../storage_fault.ts";
 import { Pace } from "./pace.ts";
-import { collectPartials, PARTIAL_FOLDER } from "./partial_folder.ts";
+import {
+  collectPartials,
+  PARTIAL_FOLDER,
+  removeIfEmpty,
+} from "./partial_folder.ts";
 import { type PullPorts, runPull } from "./pull_job.ts";
 import { readPullList, writePullList } from "./pull_list.ts";
 import {
@@ -339,6 +343,7 @@ class RunningPulls implements OwnedPulls {
           source: shown,
           reason: await this.#reasonOf(error),
         });
+        await this.#leaveNothingEmpty(id);
       }
       throw storageFault(reason, `pull ${shown}`);
     } finally {
@@ -347,6 +352,16 @@ class RunningPulls implements OwnedPulls {
       else if (!isEnding && job.ending === null) this.#jobs.delete(id);
       // What runs when the node ends is to go on after it.
       if (!this.#closed && !isEnding) await this.#save();
+    }
+  }
+
+  /** Until it is done the pull stays known, so that none begins in there. */
+  async #leaveNothingEmpty(id: string): Promise<void> {
+    try {
+      await removeIfEmpty(this.#options.files, this.#folderOf(id));
+    } catch (error) {
+      // Why the pull failed says more; the collection comes by later.
+      if (!(error instanceof FileError)) throw error;
     }
   }
 
