@@ -13,8 +13,8 @@ export interface ArrivalLogOptions {
   readonly log: Log;
   /** A new name for a list: 32 hexadecimal digits. */
   name(): string;
-  /** Awaited before a chunk is digested: the way to hold the work back. */
-  pace(): Promise<void>;
+  /** Awaited before a chunk is digested, and disposed of after it: the way to hold the work back. */
+  pace(): Promise<Disposable>;
 }
 
 /**
@@ -101,7 +101,7 @@ export class ArrivalLog implements Disposable {
         const run = this.#run;
         const place = parts.arrived[this.#arrivals.length];
         if (place === undefined) return;
-        await pace();
+        using _turn = await pace();
         const digest = await parts.digest(place);
         this.#follow();
         if (run !== this.#run) continue;

@@ -49,8 +49,8 @@ export interface GatherOptions {
   readonly self?: string | undefined;
   /** A number in [0, 1): relays have other chunks to give when no two fetch in one order. */
   draw(): number;
-  /** Awaited before each chunk: the way to hold the work back. */
-  pace(bytes: number, signal: AbortSignal): Promise<void>;
+  /** Awaited before each chunk, and disposed of after it: the way to hold the work back. */
+  pace(bytes: number, signal: AbortSignal): Promise<Disposable>;
   /** Put a chunk that matches where it belongs. The bytes are lent until it resolves. */
   write(chunk: Chunk, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   /** A chunk did not match. */
@@ -167,7 +167,7 @@ export class Gather {
         }
         this.#inFlight.add(chunk.index);
         try {
-          await pace(chunk.length, signal);
+          using _turn = await pace(chunk.length, signal);
           restMs = await this.#take(chunk, seat, buffer)
             ? 0
             : restAfter(restMs);

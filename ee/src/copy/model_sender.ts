@@ -134,7 +134,7 @@ export class ModelSender {
     const ends = AbortSignal.any([life, line.ends]);
     try {
       for (const chunk of chunks) {
-        await pace.turn(chunk.length, ends);
+        using _turn = await pace.turn(chunk.length, ends);
         // A disk that never answers keeps neither its reader nor this node's end.
         const bytes = await line.orGone(this.#read(holding, chunk, room));
         if (bytes === false) return;

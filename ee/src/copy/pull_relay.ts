@@ -37,8 +37,8 @@ export interface RelayOptions {
   ): Follower;
   /** A number in [0, 1). */
   draw(): number;
-  /** Awaited before each chunk. */
-  pace(bytes: number, signal: AbortSignal): Promise<void>;
+  /** Awaited before each chunk, and disposed of after it. */
+  pace(bytes: number, signal: AbortSignal): Promise<Disposable>;
 }
 
 /** Who says which bytes are right. */

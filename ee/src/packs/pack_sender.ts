@@ -50,7 +50,7 @@ export class PackSender {
     const { life, pace, shelf } = this.#options;
     this.#sending++;
     try {
-      await pace.turn(PIECE_BYTES, life);
+      using _turn = await pace.turn(PIECE_BYTES, life);
       const offset = piece.index * PIECE_BYTES;
       const bytes = await shelf.read(piece.integrity, offset, PIECE_BYTES);
       if (bytes === null) return nothing(response);

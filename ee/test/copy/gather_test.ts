@@ -106,7 +106,7 @@ function gather(
     held,
     clock: quickClock,
     draw: () => entropy.float(),
-    pace: () => Promise.resolve(),
+    pace: () => Promise.resolve({ [Symbol.dispose]() {} }),
     write(chunk, bytes) {
       writes++;
       written.set(bytes, chunk.offset);

@@ -98,7 +98,7 @@ class FaultyMember implements Follower {
       name: () =>
         sha256(new TextEncoder().encode(`${name} ${lists++}`))
           .slice(0, 32),
-      pace: () => Promise.resolve(),
+      pace: () => Promise.resolve({ [Symbol.dispose]() {} }),
     });
   }
 
@@ -202,7 +202,7 @@ Deno.test("a relayed pull has at last what the finished model says and nothing e
             [LEADER, OTHER].map((node) => ({ node }) as PullMember),
           follower: ({ node }) => node === LEADER ? leader : other,
           draw: () => entropy.float(),
-          pace: () => Promise.resolve(),
+          pace: () => Promise.resolve({ [Symbol.dispose]() {} }),
         });
         relay.follow(LEADER);
         // What the source gave is not right everywhere.
