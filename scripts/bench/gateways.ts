@@ -12,7 +12,7 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startProgram } from "../lab/program.ts";
+import { startFastEngine } from "../lab/start_fast_engine.ts";
 import { coveyAlone, coveyMembers } from "./gateways/covey.ts";
 import {
   latencies,
@@ -61,16 +61,7 @@ const folder = await Deno.makeTempDir({ prefix: "covey-bench-" });
 await using stack = new AsyncDisposableStack();
 stack.defer(() => Deno.remove(folder, { recursive: true }));
 
-const engineModule = join(import.meta.dirname ?? ".", "../lab/fast_engine.ts");
-const engine = stack.use(
-  await startProgram([
-    Deno.execPath(),
-    "run",
-    "--allow-net=127.0.0.1",
-    engineModule,
-    String(GAP_MS),
-  ]),
-);
+const engine = stack.use(await startFastEngine(GAP_MS));
 const direct: Way = {
   name: "direct",
   url: engine.said,

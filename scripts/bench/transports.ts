@@ -10,13 +10,12 @@
  * @module
  */
 import { Agent, request } from "node:http";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createPlainClient } from "../../src/engines/plain_http/plain_client.ts";
 import { dialTcp } from "../../src/engines/plain_http/socket.ts";
 import { createSystemClock } from "../../src/platform/mod.ts";
 import { cpuMs } from "../lab/process_cost.ts";
-import { startProgram } from "../lab/program.ts";
+import { startFastEngine } from "../lab/start_fast_engine.ts";
 
 /** Asks for an answer and reads it; resolves with its size in bytes. */
 type Ask = (body: string) => Promise<number>;
@@ -53,15 +52,7 @@ const { values } = parseArgs({
 const requests = Number(values.requests);
 
 await using stack = new AsyncDisposableStack();
-const engine = stack.use(
-  await startProgram([
-    Deno.execPath(),
-    "run",
-    "--allow-net=127.0.0.1",
-    join(import.meta.dirname ?? ".", "../lab/fast_engine.ts"),
-    String(GAP_MS),
-  ]),
-);
+const engine = stack.use(await startFastEngine(GAP_MS));
 const url = engine.said;
 const transports: readonly (readonly [string, Ask])[] = [
   ["plain client", plainAsk()],

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { coveyMembers } from "../../scripts/bench/gateways/covey.ts";
 import { streamAtOnce } from "../../scripts/bench/gateways/measure.ts";
 import { HAS_CLUSTER } from "../../scripts/lab/cluster_code.ts";
-import { startProgram } from "../../scripts/lab/program.ts";
+import { startFastEngine } from "../../scripts/lab/start_fast_engine.ts";
 
 const CHATS = 60;
 const TOKENS = 20;
 const GAP_MS = 20;
-const ENGINE = join(
-  import.meta.dirname ?? ".",
-  "../../scripts/lab/fast_engine.ts",
-);
 
 Deno.test({
   name: "60 chats at once reach a member that had no connection for them",
@@ -21,15 +16,7 @@ Deno.test({
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "covey-e2e-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));
-    const engine = stack.use(
-      await startProgram([
-        Deno.execPath(),
-        "run",
-        "--allow-net=127.0.0.1",
-        ENGINE,
-        String(GAP_MS),
-      ]),
-    );
+    const engine = stack.use(await startFastEngine(GAP_MS));
     const way = await coveyMembers(stack, engine.said, folder);
     const { errors, firstError } = await streamAtOnce(way, CHATS, TOKENS);
     assert.equal(errors, 0, firstError ?? "");
