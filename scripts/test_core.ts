@@ -14,6 +14,7 @@ async function copy(from: string, to: string): Promise<void> {
   if (info.isFile) return await Deno.copyFile(from, to);
   await Deno.mkdir(to, { recursive: true });
   for await (const { name } of Deno.readDir(from)) {
+    if (name === "node_modules") continue;
     await copy(join(from, name), join(to, name));
   }
 }
