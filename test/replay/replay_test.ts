@@ -6,6 +6,7 @@ import { placeInputOf } from "../../src/router/placement_inputs.ts";
 import { chatRequest } from "../fakes/chat_request.ts";
 import { setUpRouter } from "../fakes/router_setup.ts";
 import { answeringIn, type Script } from "../fakes/scripted_engine.ts";
+import { until } from "../fakes/simulated_pair.ts";
 
 /** Records of requests that a router of three engines served, as they come out of JSON. */
 async function recordedRun(): Promise<readonly DecisionRecord[]> {
@@ -21,10 +22,8 @@ async function recordedRun(): Promise<readonly DecisionRecord[]> {
       return answer.decision;
     }),
   );
-  await clock.advance(60_000);
-  const lines = (await answers).map((id) =>
-    JSON.stringify(router.decision(id))
-  );
+  const ids = await until(clock, answers);
+  const lines = ids.map((id) => JSON.stringify(router.decision(id)));
   await router[Symbol.asyncDispose]();
   return readRecords(lines.join("\n"));
 }
