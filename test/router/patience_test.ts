@@ -3,6 +3,8 @@ import { patientUntilMs } from "../../src/router/patience.ts";
 import { chatRequest } from "../fakes/chat_request.ts";
 import { type Behaviour, setUpRouter } from "../fakes/router_setup.ts";
 import { nodeIdOf, type Script } from "../fakes/scripted_engine.ts";
+// Loaded with the first prompt, which takes real time that the clock knows nothing of.
+import "../../src/router/prefix_chain.ts";
 
 const NEVER = new AbortController().signal;
 const STREAM = { firstByteMs: 15_000, wholeMs: 15_000, idleMs: 15_000 };
