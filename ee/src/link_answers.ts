@@ -1,5 +1,5 @@
 import type { Host, Router } from "@covey/core/domain";
-import type { Platform } from "@covey/core/platform";
+import { orAborted, type Platform } from "@covey/core/platform";
 import type { AuditLog } from "./audit/audit_log.ts";
 import { encodeCallBack, tryDial } from "./doctor/call_back.ts";
 import type { KeyHash } from "./identity/key_hash.ts";
@@ -121,18 +121,10 @@ export class LinkAnswers {
    */
   get test(): (() => Promise<Uint8Array>) | null {
     const { host: { router }, life } = this.#options;
-    if (router.testEngines === undefined) return null;
-    return async () => {
-      const stopped = Promise.withResolvers<never>();
-      const onStop = () => stopped.reject(life.reason);
-      life.addEventListener("abort", onStop, { once: true });
-      try {
-        const testing = router.testEngines?.() ?? stopped.promise;
-        return encodeTest(await Promise.race([testing, stopped.promise]));
-      } finally {
-        life.removeEventListener("abort", onStop);
-      }
-    };
+    const test = router.testEngines?.bind(router);
+    return test === undefined
+      ? null
+      : async () => encodeTest(await orAborted(test(), life));
   }
 
   /** Dial a member where it says that it is, and tell it what came of it. */

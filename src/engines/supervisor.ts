@@ -1,9 +1,9 @@
 import { Fault } from "../domain/mod.ts";
+import { orAborted } from "../platform/mod.ts";
 import { backOffMs } from "./back_off.ts";
 import type { CardReport } from "./card_report.ts";
 import type { ChildEvent } from "./child_event.ts";
 import { runChild } from "./child_run.ts";
-import { orAborted } from "./or_aborted.ts";
 import type {
   Lease,
   SupervisorOptions,

@@ -29,6 +29,7 @@ export { ifThere } from "./if_there.ts";
 export { ManualClock } from "./manual_clock.ts";
 export { MemoryFiles } from "./memory_files.ts";
 export { isOwnNetwork, noProxyFor } from "./no_proxy.ts";
+export { orAborted } from "./or_aborted.ts";
 export type { Platform } from "./platform.ts";
 export type { Child, ExitStatus, Processes, SpawnOptions } from "./process.ts";
 export { createSystemClock } from "./system_clock.ts";

@@ -6,7 +6,7 @@ import {
   type HttpReply,
   replyOf,
 } from "../../src/engines/http_client.ts";
-import { orAborted } from "../../src/engines/or_aborted.ts";
+import { orAborted } from "../../src/platform/mod.ts";
 import { buildAttempt } from "../fakes/attempt_builder.ts";
 import { model, setUp } from "../fakes/embedded_setup.ts";
 import { until } from "../fakes/simulated_pair.ts";

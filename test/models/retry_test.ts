@@ -59,3 +59,17 @@ Deno.test("retry gives a source up that wants to be left alone for long, or answ
   assert.ok(often.given instanceof SourceUnreachable);
   assert.equal(often.waitedMs.length, 5);
 });
+
+Deno.test("SourceUnreachable says how the last try ended, and no address: one may hold a signature", () => {
+  const cause = new TypeError("fetch failed", {
+    cause: new Error(
+      "error sending request for url (https://cdn.test/f?sig=(s3cret)): client error (Connect): dns error",
+    ),
+  });
+  const { message } = new SourceUnreachable(cause);
+  assert.match(
+    message,
+    /\(at last: error sending request: client error \(Connect\): dns error\);/,
+  );
+  assert.ok(!message.includes("s3cret"));
+});

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@covey/core/domain";
-import type { Clock, Entropy } from "@covey/core/platform";
+import { type Clock, type Entropy, orAborted } from "@covey/core/platform";
 import type { KeyHash } from "../identity/key_hash.ts";
 import type { AdmissionWay } from "./admission_way.ts";
 import type {
@@ -107,7 +107,7 @@ async function ask(
   const message = encodeMessage(request);
   let bytes: Uint8Array;
   try {
-    bytes = await untilAborted(options.send(message, deadline), deadline);
+    bytes = await orAborted(options.send(message, deadline), deadline);
   } catch (error) {
     options.signal.throwIfAborted();
     return {
@@ -129,19 +129,4 @@ async function ask(
 
 function failed(problem: AdmissionProblem, cause?: unknown): AdmissionOutcome {
   return { kind: "failed", problem, cause };
-}
-
-/** Wait for a promise no longer than a signal lets; a carrier may ignore the signal. */
-function untilAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() =>
-      signal.removeEventListener("abort", onAbort)
-    );
-  });
 }

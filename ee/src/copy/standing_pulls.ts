@@ -8,6 +8,7 @@ import {
   type PullTurn,
   type PullWant,
 } from "@covey/core/domain";
+import { orAborted } from "@covey/core/platform";
 
 /** Where members of one cluster hear of what this node fetches. */
 export interface PullNotices {
@@ -103,7 +104,7 @@ export class StandingPulls implements PullAllies, Disposable {
     signal: AbortSignal,
     act: (allies: PullAllies) => Promise<Result>,
   ): Promise<Result | null> {
-    await untilAborted(this.#options.coming, signal);
+    await orAborted(this.#options.coming, signal);
     for (;;) {
       const allies = this.#options.allies();
       if (allies === null) return null;
@@ -151,21 +152,5 @@ class StandingFetch implements PullLease {
   [Symbol.dispose](): void {
     this.#known?.[Symbol.dispose]();
     this.#onEnd(this);
-  }
-}
-
-async function untilAborted(
-  coming: Promise<void>,
-  signal: AbortSignal,
-): Promise<void> {
-  signal.throwIfAborted();
-  const left = Promise.withResolvers<never>();
-  left.promise.catch(() => {});
-  const leave = () => left.reject(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    await Promise.race([coming, left.promise]);
-  } finally {
-    signal.removeEventListener("abort", leave);
   }
 }

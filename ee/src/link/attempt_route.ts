@@ -7,7 +7,7 @@ import {
   type Router,
   sourceOf,
 } from "@covey/core/domain";
-import type { Clock } from "@covey/core/platform";
+import { type Clock, orAborted } from "@covey/core/platform";
 import { ANSWER_MEDIA_TYPE, encodeFrame } from "./answer_encoder.ts";
 import type { AnswerFrame } from "./answer_frame.ts";
 import type { Withdrawable } from "./withdraw_call.ts";
@@ -82,7 +82,7 @@ async function run(
   writer: FrameWriter,
   signal: AbortSignal,
 ): Promise<void> {
-  const started = await untilAborted(serve(engine, attempt, signal), signal);
+  const started = await orAborted(serve(engine, attempt, signal), signal);
   if (started.kind === "refused") {
     return writer.end({
       kind: "refused",
@@ -101,7 +101,7 @@ async function run(
     queue: started.queue,
     dispatchesSeen: attempt.dispatch,
   });
-  const answer = await untilAborted(started.answer(), signal);
+  const answer = await orAborted(started.answer(), signal);
   await writer.write({
     kind: "answer",
     status: answer.status,
@@ -110,21 +110,6 @@ async function run(
   });
   await pump(answer, writer, signal);
   writer.end({ kind: "end" });
-}
-
-/** The other side hears of the signal too; here nobody waits for it to react. */
-function untilAborted<Result>(
-  promise: Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() =>
-      signal.removeEventListener("abort", onAbort)
-    );
-  });
 }
 
 async function pump(

@@ -1,7 +1,11 @@
 import { Fault, type Log } from "../../domain/mod.ts";
-import type { Child, Clock, Processes } from "../../platform/mod.ts";
+import {
+  type Child,
+  type Clock,
+  orAborted,
+  type Processes,
+} from "../../platform/mod.ts";
 import { drainLines } from "../bounded_lines.ts";
-import { orAborted } from "../or_aborted.ts";
 
 const KEPT_LINES = 10;
 const LONGEST_LINE = 512;

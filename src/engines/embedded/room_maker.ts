@@ -10,8 +10,8 @@ import {
   neededMemory,
   splitMemory,
 } from "../../domain/mod.ts";
+import { orAborted } from "../../platform/mod.ts";
 import type { CardReport } from "../card_report.ts";
-import { orAborted } from "../or_aborted.ts";
 import { CardWatch } from "./card_watch.ts";
 import type { EmbeddedEngineOptions } from "./embedded_options.ts";
 import { HeldMemory, type HeldModel } from "./held_memory.ts";

@@ -1,6 +1,5 @@
-import type { Clock } from "../../platform/mod.ts";
+import { type Clock, orAborted } from "../../platform/mod.ts";
 import type { HttpCall, HttpClient, HttpReply } from "../http_client.ts";
-import { orAborted } from "../or_aborted.ts";
 import type { AnswerHead } from "./answer_head.ts";
 import { keptForMs } from "./body_framing.ts";
 import { ConnectionPool } from "./connection_pool.ts";

@@ -6,7 +6,7 @@ import {
   type PullRequest,
   type PullView,
 } from "../../domain/mod.ts";
-import { FileError } from "../../platform/mod.ts";
+import { FileError, orAborted } from "../../platform/mod.ts";
 import { storageFault } from "../storage_fault.ts";
 import { Pace } from "./pace.ts";
 import {
@@ -113,14 +113,9 @@ class RunningPulls implements OwnedPulls {
     await this.#save();
     job.watchers.add(tell);
     tell(job.view);
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      return await Promise.race([outcome, left.promise]);
+      return await orAborted(outcome, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       job.watchers.delete(tell);
     }
   }

@@ -1,6 +1,8 @@
 import { Fault, parseRetryAfter } from "../../domain/mod.ts";
 import type { Clock, Entropy } from "../../platform/mod.ts";
 
+/** Characters of what a try failed with. */
+const MOST_SAID = 300;
 /** Tries in a row that bring nothing. */
 const MOST_TRIES = 6;
 const FIRST_WAIT_MS = 500;
@@ -36,10 +38,21 @@ export class SourceUnreachable extends Fault {
   constructor(cause: unknown) {
     super(
       "hub_failed",
-      "The source can not be reached, or gives up again and again; see whether this machine gets there (HF_ENDPOINT names another hub, HTTPS_PROXY a proxy); the log says why",
+      `The source can not be reached, or gives up again and again${
+        lastOf(cause)
+      }; see whether this machine gets there (HF_ENDPOINT names another hub, HTTPS_PROXY a proxy)`,
       { cause },
     );
   }
+}
+
+/** How the last try ended, without its address: that may hold a signature. */
+function lastOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return "";
+  // The runtime says no more than "fetch failed" itself.
+  const { message } = cause.cause instanceof Error ? cause.cause : cause;
+  const said = message.replace(/ for url \(\S+\)/, "");
+  return ` (at last: ${said.slice(0, MOST_SAID)})`;
 }
 
 /**

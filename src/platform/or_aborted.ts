@@ -1,5 +1,6 @@
 /**
- * Wait for a promise, or until a signal's reason ends the wait.
+ * Wait for a promise, or until a signal's reason ends the wait: whoever works
+ * at it hears of the signal by itself, and may take its time.
  *
  * @param promise What is waited for; its own end changes nothing once the wait is over.
  * @param signal Ends the wait.
@@ -9,12 +10,12 @@ export async function orAborted<Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> {
-  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
   try {
-    return await Promise.race([promise, aborted.promise]);
+    return await Promise.race([aborted.promise, promise]);
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
