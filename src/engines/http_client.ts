@@ -28,13 +28,19 @@ export interface HttpReply {
   readonly body: PieceSource;
 }
 
+/** No connection to a server came to stand: it has heard nothing of the request. */
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
+}
+
 /** Talks to one engine's HTTP server. Disposing of it closes its connections. */
 export interface HttpClient extends Disposable {
   /**
    * POST.
    *
    * @param signal Aborting it breaks the call off, its body included.
-   * @throws {Error} When the server can not be reached, breaks off, or answers no HTTP.
+   * @throws {UnreachableError} When no connection stands in time.
+   * @throws {Error} When the server breaks off or answers no HTTP.
    */
   post(call: HttpCall, signal: AbortSignal): Promise<HttpReply>;
 }

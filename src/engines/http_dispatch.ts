@@ -8,7 +8,11 @@ import {
   SourcedAnswer,
 } from "../domain/mod.ts";
 import { writeAudioForm } from "./audio_form.ts";
-import type { HttpClient, HttpReply } from "./http_client.ts";
+import {
+  type HttpClient,
+  type HttpReply,
+  UnreachableError,
+} from "./http_client.ts";
 import { MalformedAnswerError } from "./plain_http/malformed_answer.ts";
 import { WholeAsEvents } from "./whole_as_events.ts";
 
@@ -172,13 +176,19 @@ function reasonOf(
   if (error instanceof Fault) return error;
   if (signal.aborted) return signal.reason;
   if (target.died.aborted) return target.died.reason;
-  const message = error instanceof MalformedAnswerError
-    ? `The engine's answer can not be read: ${error.message}`
-    : "The engine broke its answer off";
-  return new Fault("engine_failed", message, {
+  return new Fault("engine_failed", messageOf(error), {
     origin: "engine",
     cause: error,
   });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof UnreachableError) {
+    return "The engine's server can not be reached";
+  }
+  return error instanceof MalformedAnswerError
+    ? `The engine's answer can not be read: ${error.message}`
+    : "The engine broke its answer off";
 }
 
 /** What a body on its way asks and tells. */

@@ -1,5 +1,10 @@
 import { type Clock, orAborted } from "../../platform/mod.ts";
-import type { HttpCall, HttpClient, HttpReply } from "../http_client.ts";
+import {
+  type HttpCall,
+  type HttpClient,
+  type HttpReply,
+  UnreachableError,
+} from "../http_client.ts";
 import type { AnswerHead } from "./answer_head.ts";
 import { keptForMs } from "./body_framing.ts";
 import { ConnectionPool } from "./connection_pool.ts";
@@ -125,7 +130,8 @@ class PlainClient implements HttpClient {
     } catch (error) {
       // It may stand all the same, after everybody has left.
       dialling.then((late) => late.close(), () => {});
-      throw error;
+      signal.throwIfAborted();
+      throw new UnreachableError("No connection stands", { cause: error });
     }
     if (this.#isDisposed) {
       socket.close();

@@ -5,6 +5,7 @@ import {
   type HttpClient,
   type HttpReply,
   replyOf,
+  UnreachableError,
 } from "../http_client.ts";
 import { adoptReply } from "./adopt_reply.ts";
 import { readBoundedJson } from "./bounded_json.ts";
@@ -138,14 +139,19 @@ export class UpstreamHttp implements HttpClient {
       const path = full.slice(url.origin.length);
       return await cheap.post({ ...call, path }, signal);
     }
+    const asking = fetch(full, {
+      method: "POST",
+      headers: call.headers,
+      body: call.body,
+      // A server that sends elsewhere would take the key and the prompt along.
+      redirect: "error",
+      signal,
+    });
     return replyOf(
-      await fetch(full, {
-        method: "POST",
-        headers: call.headers,
-        body: call.body,
-        // A server that sends elsewhere would take the key and the prompt along.
-        redirect: "error",
-        signal,
+      await asking.catch((error) => {
+        throw isUnconnected(error)
+          ? new UnreachableError("No connection stands", { cause: error })
+          : error;
       }),
     );
   }
@@ -157,6 +163,12 @@ export class UpstreamHttp implements HttpClient {
     const { key = null } = this.#options;
     return key === null ? {} : { authorization: `Bearer ${key}` };
   }
+}
+
+/** By these words alone the runtime tells what never stood from what broke. */
+function isUnconnected(error: unknown): boolean {
+  return error instanceof TypeError && error.cause instanceof Error &&
+    error.cause.message.includes("client error (Connect)");
 }
 
 function urlOf(url: UpstreamUrl, path: string): string {

@@ -281,7 +281,7 @@ Deno.test("PlainClient waits 3 s for a connection, and closes one that stands la
   await clock.advance(2_999);
   assert.equal(clock.pending, 1);
   await clock.advance(1);
-  assert.equal(await outcome, "TimeoutError");
+  assert.equal(await outcome, "UnreachableError");
   late.resolve(socket);
   await settle();
   assert.equal(socket.isClosed, true);
