@@ -3,6 +3,7 @@ import { createModelStore } from "../../src/models/model_store.ts";
 import { HubHttp } from "../../src/models/pull/hub_http.ts";
 import { createPulls } from "../../src/models/pull/pulls.ts";
 import {
+  boundFetch,
   createSeededEntropy,
   createSystemClock,
   type MemoryFiles,
@@ -48,7 +49,7 @@ export function createPullingNode(
       clock,
       endpoint: hub,
       token: null,
-      fetch: (url, init) => fetch(url, init),
+      fetch: boundFetch,
     }),
     store,
     allies,

@@ -4,6 +4,7 @@ import { createModelStore } from "../../src/models/model_store.ts";
 import { HubHttp } from "../../src/models/pull/hub_http.ts";
 import { createPulls } from "../../src/models/pull/pulls.ts";
 import {
+  boundFetch,
   createDenoFiles,
   createSeededEntropy,
   createSystemClock,
@@ -91,7 +92,7 @@ function nodeOver(modelsDir: string, dataDir: string, hub: HubServer) {
       clock,
       endpoint: hub.origin,
       token: null,
-      fetch: (url, init) => fetch(url, init),
+      fetch: boundFetch,
     }),
     store,
     modelsDir,

@@ -4,6 +4,7 @@ import { createModelStore } from "../../src/models/model_store.ts";
 import { HubHttp } from "../../src/models/pull/hub_http.ts";
 import { createPulls } from "../../src/models/pull/pulls.ts";
 import {
+  boundFetch,
   createSeededEntropy,
   createSystemClock,
   MemoryFiles,
@@ -74,7 +75,7 @@ export function pulling(
       clock,
       endpoint: hub.origin,
       token: token === undefined ? null : new Secret(token),
-      fetch: (url, init) => fetch(url, init),
+      fetch: boundFetch,
     }),
     store,
     allies: () => allies ?? null,

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
-import { Fault, Secret } from "../../src/domain/mod.ts";
+import {
+  Fault,
+  type PieceSource,
+  Secret,
+  sourceOf,
+  streamOf,
+} from "../../src/domain/mod.ts";
 import { HubHttp } from "../../src/models/pull/hub_http.ts";
 import { RemoteModels } from "../../src/models/pull/remote_models.ts";
 import {
+  boundFetch,
   type Clock,
   createSeededEntropy,
   createSystemClock,
@@ -55,22 +62,18 @@ function looking(hub: HubServer, token?: string) {
       endpoint: hub.origin,
       token: token === undefined ? null : new Secret(token),
       async fetch(url, init) {
-        const response = await fetch(url, init);
-        const body = response.body?.pipeThrough(
-          new TransformStream<
-            Uint8Array<ArrayBuffer>,
-            Uint8Array<ArrayBuffer>
-          >({
-            transform(piece, controller) {
-              came.bytes += piece.length;
-              controller.enqueue(piece);
-            },
-          }),
-        );
-        return new Response(
-          [301, 302].includes(response.status) ? null : body ?? null,
-          response,
-        );
+        const response = await boundFetch(url, init);
+        if (response.body === null) return response;
+        const body = sourceOf(response.body);
+        const counted: PieceSource = {
+          async read() {
+            const piece = await body.read();
+            came.bytes += piece?.length ?? 0;
+            return piece;
+          },
+          cancel: (reason) => body.cancel(reason),
+        };
+        return new Response(streamOf(counted), response);
       },
     }),
   });
