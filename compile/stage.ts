@@ -1,11 +1,6 @@
 import { join } from "node:path";
+import { bundleArguments, KEPT_PACKAGES } from "./bundle.ts";
 import type { Target } from "./target.ts";
-
-/**
- * Packages that stay packages: one brings libraries and loads them by its own
- * paths, the other runs programs by its own. All else is bundled.
- */
-const KEPT_PACKAGES = ["node-llama-cpp", "systeminformation"];
 
 /** Licences that go where the program goes. */
 const LICENCES = ["LICENSE", "ee/LICENSE"];
@@ -29,18 +24,7 @@ export async function stageProgram(
   target: Target,
 ): Promise<void> {
   await Deno.mkdir(join(stage, "ee"), { recursive: true });
-  await run([
-    Deno.execPath(),
-    "bundle",
-    "--quiet",
-    "--platform",
-    "deno",
-    "--code-splitting",
-    ...KEPT_PACKAGES.flatMap((name) => ["--external", name]),
-    "--outdir",
-    stage,
-    "ee/main.ts",
-  ], root);
+  await run([Deno.execPath(), ...bundleArguments("ee/main.ts", stage)], root);
   for (const path of LICENCES) {
     await Deno.copyFile(join(root, path), join(stage, path));
   }

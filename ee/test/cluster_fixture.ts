@@ -20,7 +20,6 @@ import { createClusterOn } from "../src/cluster.ts";
 import type { MachineFacts } from "../src/identity/machine_facts.ts";
 import type { Sighting } from "../src/discovery/mod.ts";
 import type { Discover } from "../src/running_cluster.ts";
-import { makeIssuer } from "./licence/issuer.ts";
 import { bodyOf, nodeIdOf } from "./link/link_fixture.ts";
 
 /** The secret of honest nodes. */
@@ -248,18 +247,6 @@ export async function settled(
 /** Wait until each of some nodes has found a member healthy. */
 export async function healthy(...nodes: readonly TestNode[]): Promise<void> {
   await Promise.all(nodes.map(({ log }) => log.until("A member is healthy")));
-}
-
-/** Settings of nodes that share the licence "L-<seats>" for so many seats. */
-export async function licensedFor(seats: number) {
-  const issuer = await makeIssuer();
-  const licence = await issuer.issue({
-    id: `L-${seats}`,
-    holder: "Lab",
-    maxClusterNodes: seats,
-    notAfter: null,
-  });
-  return { licence, licenceKeys: [issuer.publicKey] };
 }
 
 /** Names of members, in order. */

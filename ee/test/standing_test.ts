@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import {
   FakeLan,
   healthy,
-  licensedFor,
   namesOf,
   settled,
   TestNode,
 } from "./cluster_fixture.ts";
+import { licensedFor } from "./licence/issuer.ts";
 import { nodeIdOf } from "./link/link_fixture.ts";
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;

@@ -9,12 +9,12 @@ import {
 import {
   FakeLan,
   healthy,
-  licensedFor,
   namesOf,
   SECRET,
   settled,
   TestNode,
 } from "./cluster_fixture.ts";
+import { licensedFor } from "./licence/issuer.ts";
 
 const OLD = "the older secret 123";
 

@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { streamChat } from "../lab/chat.ts";
+import { INSTANT_ENGINE } from "../lab/instant_engine.ts";
 import { membersSeen } from "../lab/members.ts";
 import { type NodeProcess, startNode } from "../lab/node_process.ts";
 
@@ -28,23 +29,7 @@ async function start(name: string): Promise<NodeProcess> {
   return await startNode({
     name,
     dataDir: join(folder, name),
-    config: {
-      engines: [{
-        kind: "simulated",
-        id: "sim",
-        models: [{
-          id: "sim",
-          capability: "chat",
-          loadMs: 0,
-          prefillTokensPerSecond: 1_000_000,
-          decodeTokensPerSecond: 1_000_000,
-          batchSlowdown: 0,
-          noise: 0,
-          slots: 4,
-          contextLength: 8192,
-        }],
-      }],
-    },
+    config: INSTANT_ENGINE,
     env: {
       COVEY_CLUSTER_SECRET: secret,
       COVEY_LINK_HOST: "127.0.0.1",

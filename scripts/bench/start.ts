@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleProgram } from "../lab/bundle.ts";
 import { streamChat } from "../lab/chat.ts";
+import { INSTANT_ENGINE } from "../lab/instant_engine.ts";
 import { startNode } from "../lab/node_process.ts";
 
 const { values } = parseArgs({
@@ -19,24 +20,6 @@ const folder = await Deno.makeTempDir({ prefix: "covey-bench-" });
 await using stack = new AsyncDisposableStack();
 stack.defer(() => Deno.remove(folder, { recursive: true }));
 const command = await bundleProgram(join(folder, "program"));
-
-const CONFIG = {
-  engines: [{
-    kind: "simulated",
-    id: "sim",
-    models: [{
-      id: "sim",
-      capability: "chat",
-      loadMs: 0,
-      prefillTokensPerSecond: 1_000_000,
-      decodeTokensPerSecond: 1_000_000,
-      batchSlowdown: 0,
-      noise: 0,
-      slots: 1,
-      contextLength: 8192,
-    }],
-  }],
-};
 
 /** What one start took, in milliseconds since the process was made. */
 interface Start {
@@ -52,7 +35,7 @@ async function startOnce(
   await using node = await startNode({
     name,
     dataDir: join(folder, name),
-    config: CONFIG,
+    config: INSTANT_ENGINE,
     env: { COVEY_ENGINE: "off", COVEY_PORT: "0", ...env },
     command,
   });

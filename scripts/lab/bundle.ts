@@ -1,7 +1,5 @@
+import { bundleArguments } from "../../compile/bundle.ts";
 import { FROM_SOURCE } from "./node_process.ts";
-
-/** Packages that stay packages, as in the builds (`compile/stage.ts`). */
-const KEPT_PACKAGES = ["node-llama-cpp", "systeminformation"];
 
 /**
  * Bundle the checkout's program as the builds do.
@@ -12,17 +10,7 @@ const KEPT_PACKAGES = ["node-llama-cpp", "systeminformation"];
  */
 export async function bundleProgram(folder: string): Promise<string[]> {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "bundle",
-      "--quiet",
-      "--platform",
-      "deno",
-      "--code-splitting",
-      ...KEPT_PACKAGES.flatMap((name) => ["--external", name]),
-      "--outdir",
-      folder,
-      FROM_SOURCE.at(-1) ?? "",
-    ],
+    args: bundleArguments(FROM_SOURCE.at(-1) ?? "", folder),
     stdin: "null",
   }).output();
   if (code !== 0) throw new Error(new TextDecoder().decode(stderr));

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { JsonObject, JsonValue } from "../../src/domain/mod.ts";
 import { buildConstraint } from "../../src/engines/embedded/host/constraint.ts";
 import { DEFAULT_FORM } from "../../src/engines/embedded/host/call_form.ts";
@@ -10,39 +9,25 @@ import {
   numberExpression,
 } from "../../src/engines/embedded/host/number_grammar.ts";
 import { RequestError } from "../../src/engines/embedded/host/request_error.ts";
+import {
+  type GrammarMatchers,
+  loadGrammarMatchers,
+} from "../fakes/grammar_matchers.ts";
 
-/** llama.cpp's own judgement, which node-llama-cpp keeps for its tests. */
-interface Matcher {
-  _testText(text: string): boolean;
-}
-
-let llama: Llama;
+let matchers: GrammarMatchers;
 
 Deno.test.beforeAll(async () => {
-  llama = await getLlama({
-    gpu: false,
-    build: "never",
-    maxThreads: 1,
-    logLevel: LlamaLogLevel.disabled,
-  });
+  matchers = await loadGrammarMatchers();
 });
 
-Deno.test.afterAll(async () => {
-  await llama.dispose();
-});
-
-async function matcherOf(grammar: string): Promise<(text: string) => boolean> {
-  const compiled = await llama.createGrammar({ grammar });
-  const matcher = compiled as unknown as Matcher;
-  return (text) => matcher._testText(text);
-}
+Deno.test.afterAll(async () => await matchers[Symbol.asyncDispose]());
 
 async function schemaMatcher(
   schema: JsonObject,
 ): Promise<(text: string) => boolean> {
   const grammar = new JsonGrammar();
   const rule = grammar.addSchema(schema, "schema");
-  return await matcherOf(grammar.text(rule));
+  return await matchers.of(grammar.text(rule));
 }
 
 const PERSON: JsonObject = {
@@ -232,7 +217,7 @@ Deno.test("integerExpression holds whole numbers to their bounds", async () => {
           assert.ok(min !== null && max !== null && min > max);
           return;
         }
-        const matches = await matcherOf(`root ::= ${expression}`);
+        const matches = await matchers.of(`root ::= ${expression}`);
         const edges = [min, max].flatMap((edge) =>
           edge === null ? [] : [edge - 1, edge, edge + 1]
         );
@@ -257,7 +242,7 @@ Deno.test("numberExpression holds fractions to their bounds", async () => {
       async (min, max, hundredths) => {
         const expression = numberExpression({ min, max });
         if (expression === null) return;
-        const matches = await matcherOf(`root ::= ${expression}`);
+        const matches = await matchers.of(`root ::= ${expression}`);
         for (const one of hundredths) {
           const value = one / 100;
           const inside = (min ?? -Infinity) <= value &&
@@ -280,7 +265,7 @@ Deno.test("buildConstraint demands one call of a named tool with fitting argumen
     tools: [tool, bare],
   });
   assert.ok(one.kind === "grammar");
-  const matches = await matcherOf(one.text);
+  const matches = await matchers.of(one.text);
   const call = (name: string, args: string) =>
     `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
   assert.ok(matches(call("look", '{"age": 3}')));
@@ -294,7 +279,7 @@ Deno.test("buildConstraint demands one call of a named tool with fitting argumen
     tools: [bare],
   });
   assert.ok(many.kind === "grammar");
-  const matchesMany = await matcherOf(many.text);
+  const matchesMany = await matchers.of(many.text);
   assert.ok(matchesMany(`${call("ping", "{}")}\n${call("ping", "{}")}`));
 });
 
@@ -309,7 +294,7 @@ Deno.test("buildConstraint leaves plain text alone until the model begins a call
   assert.equal(lazy.marker, "<tool_call>");
   const grammar = lazy.grammarAfter('\n{"na');
   assert.ok(grammar !== null);
-  const matches = await matcherOf(grammar);
+  const matches = await matchers.of(grammar);
   assert.ok(matches('me": "ping", "arguments": {}}\n</tool_call>'));
   assert.ok(!matches('\n{"name": "ping", "arguments": {}}\n</tool_call>'));
   assert.equal(lazy.grammarAfter("\n\n{"), null);

@@ -1,40 +1,29 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { JsonObject, JsonValue } from "../../src/domain/mod.ts";
 import { DEFAULT_FORM } from "../../src/engines/embedded/host/call_form.ts";
 import { parseChatRequest } from "../../src/engines/embedded/host/chat_request.ts";
 import { buildConstraint } from "../../src/engines/embedded/host/constraint.ts";
 import { JsonGrammar } from "../../src/engines/embedded/host/json_grammar.ts";
+import {
+  type GrammarMatchers,
+  loadGrammarMatchers,
+} from "../fakes/grammar_matchers.ts";
 
-/** llama.cpp's own judgement, which node-llama-cpp keeps for its tests. */
-interface Matcher {
-  _testText(text: string): boolean;
-}
-
-let llama: Llama;
+let matchers: GrammarMatchers;
 
 Deno.test.beforeAll(async () => {
-  llama = await getLlama({
-    gpu: false,
-    build: "never",
-    maxThreads: 1,
-    logLevel: LlamaLogLevel.disabled,
-  });
+  matchers = await loadGrammarMatchers();
 });
 
-Deno.test.afterAll(async () => {
-  await llama.dispose();
-});
+Deno.test.afterAll(async () => await matchers[Symbol.asyncDispose]());
 
 async function guidedMatcher(
   schema: JsonValue,
 ): Promise<(text: string) => boolean> {
   const grammar = new JsonGrammar();
   const rule = grammar.addSchema(schema, "schema", "guiding");
-  const compiled = await llama.createGrammar({ grammar: grammar.text(rule) });
-  const matcher = compiled as unknown as Matcher;
-  return (text) => matcher._testText(text);
+  return await matchers.of(grammar.text(rule));
 }
 
 /** Schemas as coding programs send them, with what is left of each. */

@@ -97,3 +97,14 @@ export class MemorySocket implements Socket {
 function closed(): Error {
   return new Deno.errors.BadResource("Bad resource ID");
 }
+
+/** A way to a server, whose connections are kept for the test. */
+export function memoryDial() {
+  const sockets: MemorySocket[] = [];
+  const dial = () => {
+    const socket = new MemorySocket();
+    sockets.push(socket);
+    return Promise.resolve(socket);
+  };
+  return { dial, sockets };
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { answering, type Script } from "../../../test/fakes/scripted_engine.ts";
 import { ScriptedNode } from "../../../test/fakes/scripted_node.ts";
-import { makeIssuer } from "../licence/issuer.ts";
+import { licensedFor } from "../licence/issuer.ts";
 import { nodeIdOf } from "../link/link_fixture.ts";
 import { type LanHost, TestLan } from "./test_lan.ts";
 
@@ -17,16 +17,10 @@ class Pool implements AsyncDisposable {
 
   static async of(entries: number): Promise<Pool> {
     const pool = new Pool();
-    const issuer = await makeIssuer();
-    const licence = await issuer.issue({
-      id: "L-1",
-      holder: "Lab",
-      maxClusterNodes: 9,
-      notAfter: null,
-    });
+    const { licence, licenceKeys } = await licensedFor(9);
     const means = {
       config: { licence },
-      licenceKeys: [issuer.publicKey],
+      licenceKeys,
     };
     for (let n = 1; n <= entries; n++) {
       pool.entries.push(await pool.lan.add(n, means));

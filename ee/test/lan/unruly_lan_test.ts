@@ -17,7 +17,7 @@ import {
   type Stage,
   TURNS,
 } from "../../../test/fakes/unruly_turn.ts";
-import { makeIssuer } from "../licence/issuer.ts";
+import { licensedFor } from "../licence/issuer.ts";
 import { nodeIdOf } from "../link/link_fixture.ts";
 import { type LanHost, TestLan } from "./test_lan.ts";
 
@@ -33,17 +33,11 @@ class UnrulyLan implements Stage, AsyncDisposable {
 
   static async of(count: number): Promise<UnrulyLan> {
     const unruly = new UnrulyLan();
-    const issuer = await makeIssuer();
-    const licence = await issuer.issue({
-      id: "L-1",
-      holder: "Lab",
-      maxClusterNodes: 9,
-      notAfter: null,
-    });
+    const { licence, licenceKeys } = await licensedFor(9);
     for (let n = 1; n <= count; n++) {
       const host = await unruly.lan.add(n, {
         config: { licence },
-        licenceKeys: [issuer.publicKey],
+        licenceKeys,
         router: (peers, clock) => {
           const node = new NumberedNode({
             id: nodeIdOf(n),

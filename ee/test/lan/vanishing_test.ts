@@ -13,7 +13,7 @@ import type {
 import { chatRequest } from "../../../test/fakes/chat_request.ts";
 import { offerOf } from "../../../test/fakes/scripted_engine.ts";
 import { ScriptedNode } from "../../../test/fakes/scripted_node.ts";
-import { makeIssuer } from "../licence/issuer.ts";
+import { licensedFor } from "../licence/issuer.ts";
 import { nodeIdOf } from "../link/link_fixture.ts";
 import { type LanHost, TestLan } from "./test_lan.ts";
 
@@ -31,18 +31,12 @@ class Pool implements AsyncDisposable {
 
   static async of(members: number, tookMs: number): Promise<Pool> {
     const pool = new Pool();
-    const issuer = await makeIssuer();
-    const licence = await issuer.issue({
-      id: "L-1",
-      holder: "Lab",
-      maxClusterNodes: 9,
-      notAfter: null,
-    });
+    const { licence, licenceKeys } = await licensedFor(9);
     for (let n = 1; n <= members + 1; n++) {
       const node = new ScriptedNode(nodeIdOf(n), () => tookMs);
       const host = await pool.lan.add(n, {
         config: { licence },
-        licenceKeys: [issuer.publicKey],
+        licenceKeys,
         router: (peers, clock) => node.createRouter(peers, clock),
       });
       const rates = { ...offerOf().rates, tpotMs: [50 ** n] };

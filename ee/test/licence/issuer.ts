@@ -20,3 +20,15 @@ export async function makeIssuer(): Promise<Issuer> {
     issue: (terms) => signLicence(terms, privateKey),
   };
 }
+
+/** Settings of nodes that share the licence "L-<seats>" for so many seats. */
+export async function licensedFor(seats: number) {
+  const issuer = await makeIssuer();
+  const licence = await issuer.issue({
+    id: `L-${seats}`,
+    holder: "Lab",
+    maxClusterNodes: seats,
+    notAfter: null,
+  });
+  return { licence, licenceKeys: [issuer.publicKey] };
+}

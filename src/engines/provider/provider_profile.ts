@@ -1,18 +1,10 @@
 import type { Capability } from "../../domain/mod.ts";
 import type { CatalogueModel } from "../upstream/catalogue.ts";
 import { readOpenAiList } from "../upstream/openai_list.ts";
+import { FOREIGN_FIELDS } from "../upstream/refused_fields.ts";
 import type { UpstreamProfile } from "../upstream/upstream_profile.ts";
 import type { ProviderFacts } from "./provider_table.ts";
 
-/** What OpenAI's API has no words for; most providers answer 400 to a field they do not know. */
-const FOREIGN: readonly string[] = [
-  "top_k",
-  "min_p",
-  "typical_p",
-  "repeat_penalty",
-  "repeat_last_n",
-  "chat_template_kwargs",
-];
 /** Requests at once; a provider that wants fewer says so by 429. */
 const SLOTS = 16;
 /** What the largest models of any provider hold: those of less refuse by themselves. */
@@ -27,7 +19,7 @@ export function providerProfile(facts: ProviderFacts): UpstreamProfile {
   const { samples = [] } = facts;
   return {
     slots: SLOTS,
-    refusedFields: FOREIGN.filter((field) => !samples.includes(field)),
+    refusedFields: FOREIGN_FIELDS.filter((field) => !samples.includes(field)),
     async list(http, signal) {
       const path = `/v1/models${facts.listQuery ?? ""}`;
       const list = await readOpenAiList(http, signal, path);

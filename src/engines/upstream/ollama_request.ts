@@ -4,6 +4,7 @@ import {
   type JsonValue,
   type Upkeep,
 } from "../../domain/mod.ts";
+import { FOREIGN_FIELDS } from "./refused_fields.ts";
 
 /** A call of Ollama's own API. */
 export interface OllamaCall {
@@ -32,15 +33,6 @@ const OWN_ALONE: readonly string[] = [
   "top_logprobs",
   "tool_choice",
 ];
-/** What its OpenAI routes pass over. */
-const PASSED_OVER: readonly string[] = [
-  "top_k",
-  "min_p",
-  "typical_p",
-  "repeat_penalty",
-  "repeat_last_n",
-  "chat_template_kwargs",
-];
 const DATA_URL = /^data:image\/[a-z.+-]{1,32};base64,/;
 
 /**
@@ -49,7 +41,7 @@ const DATA_URL = /^data:image\/[a-z.+-]{1,32};base64,/;
  * @param body A body for its OpenAI routes.
  */
 export function isPassedOver(body: JsonObject): boolean {
-  return PASSED_OVER.some((key) => isSaid(body[key]));
+  return FOREIGN_FIELDS.some((key) => isSaid(body[key]));
 }
 
 /**

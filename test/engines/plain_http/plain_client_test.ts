@@ -5,7 +5,7 @@ import type {
 } from "../../../src/engines/http_client.ts";
 import { createPlainClient } from "../../../src/engines/plain_http/plain_client.ts";
 import { ManualClock } from "../../../src/platform/mod.ts";
-import { MemorySocket } from "../../fakes/memory_socket.ts";
+import { memoryDial, MemorySocket } from "../../fakes/memory_socket.ts";
 
 const never = new AbortController().signal;
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
@@ -14,16 +14,8 @@ const CALL = { path: "/v1/x", headers: { a: "b" }, body: "{}" };
 /** A client whose connections are the test's. */
 function setUp() {
   const clock = new ManualClock();
-  const sockets: MemorySocket[] = [];
-  const client = createPlainClient({
-    dial: () => {
-      const socket = new MemorySocket();
-      sockets.push(socket);
-      return Promise.resolve(socket);
-    },
-    host: "engine:1",
-    clock,
-  });
+  const { dial, sockets } = memoryDial();
+  const client = createPlainClient({ dial, host: "engine:1", clock });
   return { clock, sockets, client };
 }
 

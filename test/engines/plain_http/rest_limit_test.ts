@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createPlainClient } from "../../../src/engines/plain_http/plain_client.ts";
 import { RestLimit } from "../../../src/engines/plain_http/rest_limit.ts";
 import { ManualClock } from "../../../src/platform/mod.ts";
-import { MemorySocket } from "../../fakes/memory_socket.ts";
+import { memoryDial } from "../../fakes/memory_socket.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -29,16 +29,8 @@ Deno.test("RestLimit keeps nothing where a server ends what has hardly rested, a
 /** A client that has had one answer, on a connection that rests now. */
 async function rested() {
   const clock = new ManualClock();
-  const sockets: MemorySocket[] = [];
-  const client = createPlainClient({
-    dial: () => {
-      const socket = new MemorySocket();
-      sockets.push(socket);
-      return Promise.resolve(socket);
-    },
-    host: "engine:1",
-    clock,
-  });
+  const { dial, sockets } = memoryDial();
+  const client = createPlainClient({ dial, host: "engine:1", clock });
   const post = async () => {
     const asking = client.post(
       { path: "/", headers: {}, body: "{}" },
